@@ -1,0 +1,213 @@
+//===- pmrt.h - C ABI between a compiled role and the runtime -------------===//
+//
+// A bundle holds one shared object a role. It exports one symbol,
+// `pmrt_role_table`, constant tables that describe the whole program of the
+// role, and the machine code of its kernels. The runtime owns the memory, the
+// threads and the communication; a role owns nothing and calls nothing but the
+// functions that it is handed in `pmrt_kernel_context`.
+//
+// Sizes are in bytes and counts in elements unless said otherwise. Every
+// pointer in a table is valid as long as the shared object is loaded.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PMRT_PMRT_H
+#define PMRT_PMRT_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Raised whenever the layout or the meaning of anything below changes.
+#define PMRT_ABI_VERSION 1u
+
+/// The name of the exported `const pmrt_role` object.
+#define PMRT_ROLE_SYMBOL "pmrt_role_table"
+
+typedef enum pmrt_dtype {
+  PMRT_F32 = 0,
+  PMRT_F64 = 1,
+  PMRT_BF16 = 2,
+  PMRT_F16 = 3,
+  PMRT_I32 = 4,
+  PMRT_I64 = 5,
+  PMRT_I1 = 6, ///< one byte an element, 0 or 1
+  PMRT_U32 = 7,
+  PMRT_U64 = 8
+} pmrt_dtype;
+
+/// A program-level value that outlives one fragment. Its place in the arena is
+/// `offset + (micro_batch % slots) * slot_stride`; a fragment that runs once a
+/// step (prologue, update) addresses slot 0, and may reach all slots of an
+/// input through its offset because they lie one after the other.
+typedef struct pmrt_buffer {
+  const char *name;
+  uint64_t offset;
+  uint64_t bytes; ///< of one slot
+  uint64_t slot_stride;
+  uint32_t slots;
+  uint32_t dtype; ///< pmrt_dtype
+} pmrt_buffer;
+
+#define PMRT_SCRATCH (-1)
+
+enum {
+  PMRT_READ = 1,
+  PMRT_WRITE = 2
+};
+
+/// Where an instruction reads or writes: in a program buffer, or in the
+/// scratch region that is reused by every fragment (buffer == PMRT_SCRATCH).
+typedef struct pmrt_operand {
+  int32_t buffer;
+  uint32_t access; ///< PMRT_READ | PMRT_WRITE
+  uint64_t offset; ///< from the start of the slot or of the scratch region
+  uint64_t bytes;
+} pmrt_operand;
+
+typedef enum pmrt_opcode {
+  PMRT_OP_GEMM = 1,      ///< descriptor: pmrt_gemm; operands: A, B, C
+  PMRT_OP_KERNEL = 2,    ///< descriptor: pmrt_kernel
+  PMRT_OP_ALL_REDUCE = 3,///< descriptor: pmrt_collective; operands in place
+  PMRT_OP_COPY = 4,      ///< operands: source, destination of equal size
+  PMRT_OP_ZERO = 5       ///< operands: destination
+} pmrt_opcode;
+
+#define PMRT_MAX_BATCH_DIMS 4
+
+/// C[i, j] (+)= alpha * sum_k A[i, k] B[k, j], for every index of up to four
+/// batch dimensions. All matrices are row-major float32; `trans_a` says that A
+/// is stored [k, i], `trans_b` that B is stored [j, k]. Strides are in
+/// elements and may be 0 (an operand shared by the whole batch dimension).
+typedef struct pmrt_gemm {
+  int64_t m, n, k;
+  int64_t lda, ldb, ldc;
+  int64_t batch[PMRT_MAX_BATCH_DIMS]; ///< 1 where unused
+  int64_t stride_a[PMRT_MAX_BATCH_DIMS];
+  int64_t stride_b[PMRT_MAX_BATCH_DIMS];
+  int64_t stride_c[PMRT_MAX_BATCH_DIMS];
+  float alpha;
+  uint8_t trans_a, trans_b;
+  uint8_t accumulate; ///< 1: add to C
+  uint8_t dtype;      ///< pmrt_dtype of A, B and C
+} pmrt_gemm;
+
+/// Handed to every kernel.
+typedef struct pmrt_kernel_context {
+  /// Single-threaded float32 GEMM for kernels that contain small products
+  /// (attention): C = alpha op(A) op(B) + beta C, row-major.
+  void (*sgemm)(int64_t trans_a, int64_t trans_b, int64_t m, int64_t n,
+                int64_t k, float alpha, const float *a, int64_t lda,
+                const float *b, int64_t ldb, float beta, float *c,
+                int64_t ldc);
+  /// This rank's index along each mesh axis, in mesh order; a temporal axis
+  /// holds the micro-batch of the action (0 in a prologue or an update).
+  const int64_t *coordinates;
+} pmrt_kernel_context;
+
+/// Runs iterations [begin, end) of the kernel's parallel extent. Disjoint
+/// ranges touch disjoint parts of what the kernel writes, so that any split
+/// over threads gives the same bits. `scratch` is private to the call.
+typedef void (*pmrt_kernel_fn)(void *const *operands, int64_t begin,
+                               int64_t end, void *scratch,
+                               const pmrt_kernel_context *context);
+
+typedef struct pmrt_kernel {
+  const char *name;
+  pmrt_kernel_fn function;
+  int64_t extent; ///< size of the parallel loop
+  int64_t grain;  ///< fewest iterations worth a thread of their own
+  uint64_t scratch_bytes; ///< for each call
+  uint64_t flops;         ///< of the whole extent
+  uint64_t bytes;         ///< read and written by the whole extent
+} pmrt_kernel;
+
+typedef enum pmrt_reduction {
+  PMRT_SUM = 0,
+  PMRT_MAX = 1,
+  PMRT_MIN = 2
+} pmrt_reduction;
+
+/// One collective over the members of a communicator. Several operands are one
+/// exchange (a bucket); `counts[i]` elements of `dtype` each. Reductions are
+/// made in the order of the ranks.
+typedef struct pmrt_collective {
+  uint32_t communicator; ///< index in pmrt_role.communicators
+  uint32_t dtype;
+  uint32_t reduction; ///< pmrt_reduction
+  uint32_t sequence;  ///< number of this collective in its fragment
+  const uint64_t *counts; ///< one for each operand
+} pmrt_collective;
+
+typedef struct pmrt_instruction {
+  uint32_t opcode; ///< pmrt_opcode
+  uint32_t stream; ///< 0 compute, 1 and up communication
+  uint32_t num_operands;
+  uint32_t reserved;
+  const pmrt_operand *operands;
+  const void *descriptor;
+  const char *location; ///< model location, e.g. "model.layers.3.mlp.up_proj"
+} pmrt_instruction;
+
+typedef enum pmrt_fragment_kind {
+  PMRT_PROLOGUE = 0,
+  PMRT_FORWARD = 1,
+  PMRT_INPUT_GRADIENT = 2,
+  PMRT_WEIGHT_GRADIENT = 3,
+  PMRT_BACKWARD = 4, ///< input and weight gradients in one
+  PMRT_UPDATE = 5
+} pmrt_fragment_kind;
+
+/// The body of a fragment: once for each stage and kind.
+typedef struct pmrt_body {
+  const char *name;
+  uint32_t kind; ///< pmrt_fragment_kind
+  uint32_t stage;
+  uint64_t num_instructions;
+  const pmrt_instruction *instructions;
+} pmrt_body;
+
+/// One entry of the role's total order.
+typedef struct pmrt_action {
+  uint32_t body;
+  uint32_t micro_batch;
+} pmrt_action;
+
+/// The mesh axes over which the members of a communicator differ.
+typedef struct pmrt_communicator {
+  const char *name;
+  uint32_t num_axes;
+  uint32_t reserved;
+  const uint32_t *axes; ///< indices of mesh axes
+} pmrt_communicator;
+
+typedef struct pmrt_axis {
+  const char *name;
+  uint32_t kind; ///< 0 spatial, 1 temporal, 2 stage
+  uint32_t size;
+} pmrt_axis;
+
+typedef struct pmrt_role {
+  uint32_t abi_version;
+  uint32_t num_axes;
+  const pmrt_axis *axes; ///< outermost first
+  uint64_t arena_bytes;  ///< everything below, aligned to 64
+  uint64_t scratch_offset;
+  uint64_t scratch_bytes;
+  uint32_t num_buffers, num_kernels, num_bodies, num_communicators;
+  uint64_t num_actions;
+  const pmrt_buffer *buffers;
+  const pmrt_kernel *kernels;
+  const pmrt_body *bodies;
+  const pmrt_communicator *communicators;
+  const pmrt_action *actions; ///< of one step
+  const char *bundle_hash;
+} pmrt_role;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // PMRT_PMRT_H
