@@ -1,0 +1,29 @@
+# The lit suite: one .mlir or .test file a case, with RUN lines.
+#
+# The tools of build/bin and FileCheck, not, count and split-file are on PATH.
+# %inputs is test/Inputs, %source the checkout, %build the build directory.
+import os
+
+import lit.formats
+import lit.util
+
+config.name = "Pipemesh"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs", "EndToEnd", "Install", "Benchmark"]
+config.test_source_root = os.path.join(config.pipemesh_source, "test")
+config.test_exec_root = os.path.join(config.pipemesh_build, "test")
+
+path = [os.path.join(config.pipemesh_build, "bin"), config.llvm_tools_dir,
+        config.environment.get("PATH", os.environ.get("PATH", ""))]
+config.environment["PATH"] = os.pathsep.join(path)
+
+config.substitutions.append(("%inputs",
+                             os.path.join(config.test_source_root, "Inputs")))
+config.substitutions.append(("%source", config.pipemesh_source))
+config.substitutions.append(("%build", config.pipemesh_build))
+
+# `--param roundtrip=1`: every module that pmopt handles is also printed and
+# parsed again, and must come out the same.
+if lit_config.params.get("roundtrip"):
+    config.substitutions.append((r"\bpmopt\b", "pmopt --verify-roundtrip"))
