@@ -35,6 +35,12 @@ function(pipemesh_library NAME)
     add_dependencies(${NAME} ${ARG_DEPENDS})
   endif()
   target_link_libraries(${NAME} PUBLIC ${ARG_LINK} MLIR LLVM)
+  # A project that uses an installed Pipemesh gets MLIR's headers along.
+  target_include_directories(${NAME} INTERFACE
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_include_directories(${NAME} SYSTEM INTERFACE
+    $<INSTALL_INTERFACE:${MLIR_INCLUDE_DIRS}> $<INSTALL_INTERFACE:${LLVM_INCLUDE_DIRS}>)
+  target_compile_features(${NAME} INTERFACE cxx_std_17)
   set_property(GLOBAL APPEND PROPERTY PIPEMESH_LIBRARIES ${NAME})
 endfunction()
 
