@@ -1,0 +1,14 @@
+// Registration of all dialects and passes, for tools.
+#include "pipemesh/InitAll.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Transforms/Passes.h"
+#include "pipemesh/Dialect/CHLO/CHLO.h"
+#include "pipemesh/Dialect/StableHLO/StableHLO.h"
+
+void pipemesh::registerAllDialects(mlir::DialectRegistry &registry) {
+  registry.insert<mlir::func::FuncDialect, stablehlo::StableHLODialect,
+                  chlo::CHLODialect>();
+}
+
+void pipemesh::registerAllPasses() { mlir::registerTransformsPasses(); }
