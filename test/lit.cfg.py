@@ -3,6 +3,7 @@
 # The tools of build/bin and FileCheck, not, count and split-file are on PATH.
 # %inputs is test/Inputs, %source the checkout, %build the build directory.
 import os
+import sys
 
 import lit.formats
 import lit.util
@@ -22,6 +23,14 @@ config.substitutions.append(("%inputs",
                              os.path.join(config.test_source_root, "Inputs")))
 config.substitutions.append(("%source", config.pipemesh_source))
 config.substitutions.append(("%build", config.pipemesh_build))
+config.substitutions.append(("%python", sys.executable))
+
+# Reference data beside the checkout, for tests that say `REQUIRES: shared`.
+shared = os.path.join(os.path.dirname(config.pipemesh_source), "shared")
+shared = os.environ.get("PIPEMESH_SHARED", shared)
+if os.path.isdir(shared):
+    config.available_features.add("shared")
+    config.substitutions.append(("%shared", shared))
 
 # `--param roundtrip=1`: every module that pmopt handles is also printed and
 # parsed again, and must come out the same.

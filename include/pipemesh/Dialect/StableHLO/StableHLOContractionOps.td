@@ -43,7 +43,7 @@ def StableHLO_DotGeneralOp : StableHLO_Op<"dot_general", [Pure, InferTypeOpAdapt
   ];
   let assemblyFormat = [{
     $lhs `,` $rhs `,` custom<DotDimensions>($dot_dimension_numbers)
-    custom<PrecisionAndAlgorithm>($precision_config, $algorithm) attr-dict `:`
+    `` custom<PrecisionAndAlgorithm>($precision_config, $algorithm) attr-dict `:`
     functional-type(operands, results)
   }];
   let hasVerifier = 1;
