@@ -1,0 +1,204 @@
+"""Trains a small model on two ranks and on one, and shows what came out.
+tools/quickstart calls it after the build."""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import curves
+import trace_summary
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.path.join(ROOT, "build", "bin")
+OUT = os.path.join(ROOT, "build", "quickstart")
+BATCH, SEQUENCE = 16, 128
+RUNS = [("dp2mb2", "dp=2,mb=2", "two ranks, two micro-batches each"),
+        ("one", "dp=1", "one rank")]
+
+
+def say(text):
+    print(f"quickstart: {text}", flush=True)
+
+
+def shown(path):
+    """A path as the user would type it from the checkout."""
+    return os.path.relpath(path, ROOT)
+
+
+def call(*command):
+    result = subprocess.run(command, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True)
+    if result.returncode != 0:
+        print(result.stdout, file=sys.stderr)
+        sys.exit(f"quickstart: failed: {' '.join(command)}")
+    return result.stdout
+
+
+def prepare(steps):
+    """The text, the model directory and the recipe."""
+    os.makedirs(OUT, exist_ok=True)
+    text = os.path.join(OUT, "kjv.txt")
+    if shutil.which("bible") is None:
+        sys.exit("quickstart: the command 'bible' is missing; run tools/setup")
+    with open(text + ".partial", "wb") as file:
+        subprocess.run(["bible", "-f", "-l80", "Gen1:1-Rev22:21"], stdout=file,
+                       check=True)
+    os.replace(text + ".partial", text)
+    need = steps * BATCH * (SEQUENCE + 1)
+    have = os.path.getsize(text)
+    if need > have:
+        sys.exit(f"quickstart: {steps} steps read {need} bytes, but the text has "
+                 f"{have}: at most --steps {have // (BATCH * (SEQUENCE + 1))}")
+    model = os.path.join(OUT, "model")
+    made = json.loads(call(
+        os.path.join(ROOT, "tools", "make-model"), "--layers", "4", "--hidden",
+        "128", "--heads", "4", "--kv-heads", "2", "--intermediate", "352",
+        "--vocabulary", "256", "--positions", str(SEQUENCE), "-o", model))
+    recipe = os.path.join(OUT, "recipe.json")
+    with open(recipe, "w") as file:
+        json.dump({"optimizer": "adamw", "betas": [0.9, 0.95], "epsilon": 1e-8,
+                   "weight_decay": 0.1, "decay": "matrices", "clip_norm": 1.0,
+                   "learning_rate": {"schedule": "cosine", "peak": 3e-3,
+                                     "minimum": 3e-4,
+                                     "warmup": max(1, min(20, steps // 4)),
+                                     "steps": steps}}, file, indent=2)
+    return text, model, recipe, made["parameters"]
+
+
+class Progress:
+    """One line that is rewritten in a terminal, a line now and then elsewhere."""
+
+    def __init__(self, what, steps):
+        self.what, self.steps = what, steps
+        self.live = sys.stdout.isatty()
+        self.started = time.monotonic()
+        self.next = 0
+
+    def show(self, record):
+        done = record["step"] + 1
+        if not self.live and done < self.next and done < self.steps:
+            return
+        self.next = done + max(1, self.steps // 10)
+        passed = time.monotonic() - self.started
+        left = passed / done * (self.steps - done)
+        line = (f"  {self.what}: step {done}/{self.steps}  loss "
+                f"{record['loss']:.3f}  {record['tokens_per_s']:,.0f} tokens/s  "
+                f"{left:.0f} s left")
+        if self.live:
+            print(f"\r\x1b[K{line}", end="\n" if done == self.steps else "",
+                  flush=True)
+        else:
+            print(line, flush=True)
+
+
+def train(bundle, model, text, steps, what):
+    """Runs pmrun and shows its metrics as they come. Returns them."""
+    metrics = bundle + ".metrics.jsonl"
+    trace = bundle + ".trace.json"
+    for path in (metrics, trace):
+        if os.path.exists(path):
+            os.remove(path)
+    log = open(bundle + ".log", "w")
+    process = subprocess.Popen(
+        [os.path.join(BIN, "pmrun"), bundle, f"--weights={model}",
+         f"--data={text}", f"--steps={steps}", f"--metrics={metrics}",
+         f"--trace={trace}", f"--save={bundle}.trained"],
+        stdout=log, stderr=subprocess.STDOUT)
+    progress = Progress(what, steps)
+    records, rest = [], ""
+    while True:
+        ended = process.poll() is not None
+        if os.path.exists(metrics):
+            with open(metrics) as file:
+                file.seek(sum(len(line) for line in seen(records)))
+                rest = file.read()
+            for line in rest.splitlines(keepends=True):
+                if line.endswith("\n"):
+                    records.append((line, json.loads(line)))
+                    progress.show(records[-1][1])
+        if ended:
+            break
+        time.sleep(0.2)
+    log.close()
+    if process.returncode != 0:
+        with open(bundle + ".log") as file:
+            print(file.read(), file=sys.stderr)
+        sys.exit(f"quickstart: pmrun ended with status {process.returncode}")
+    return [record for _, record in records]
+
+
+def seen(records):
+    return (line for line, _ in records)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="quickstart")
+    parser.add_argument("--steps", type=int, default=200)
+    args = parser.parse_args()
+    colour = sys.stdout.isatty()
+
+    say("writing the text, a model with random weights and a recipe to "
+        f"{shown(OUT)}/")
+    text, model, recipe, parameters = prepare(args.steps)
+    say(f"the model: llama architecture, 4 layers, {parameters:,} parameters, "
+        f"bytes as tokens; {args.steps} updates of {BATCH} x {SEQUENCE} tokens")
+
+    series, medians = [], []
+    for name, strategy, what in RUNS:
+        bundle = os.path.join(OUT, name)
+        started = time.monotonic()
+        call(os.path.join(BIN, "pmc"), model, "--task=train", f"--batch={BATCH}",
+             f"--sequence={SEQUENCE}", f"--strategy={strategy}",
+             f"--recipe={recipe}", "-o", bundle)
+        say(f"compiled for {what} ({strategy}) in "
+            f"{time.monotonic() - started:.1f} s; training")
+        records = train(bundle, model, text, args.steps, what)
+        series.append(curves.Series(
+            f"{what} ({strategy})", [(r["step"], r["loss"]) for r in records]))
+        times = sorted(r["step_ms"] for r in records)
+        medians.append(times[len(times) // 2])
+
+    picture = os.path.join(OUT, "loss.svg")
+    with open(picture, "w", encoding="utf-8") as file:
+        file.write(curves.svg(series, "A byte-level model on the King James text",
+                              "step", "loss (nats a byte)"))
+    print()
+    print(curves.terminal(series, "step", "loss (nats a byte)", colour=colour))
+    first, second = ([y for _, y in one.points] for one in series)
+    apart = max(abs(a - b) for a, b in zip(first, second))
+    print(f"\nThe two runs' losses are at most {apart:.2g} apart: the same training, "
+          "partitioned differently.")
+    print(f"Median step: {medians[0]:.1f} ms on two ranks, {medians[1]:.1f} ms on "
+          "one.\n")
+    print("Where each rank's time went:")
+    bundle = os.path.join(OUT, RUNS[0][0])
+    print(trace_summary.bars(trace_summary.read(bundle + ".trace.json"),
+                             colour=colour))
+    print(f"""
+Files:
+  {shown(picture)}  the loss curves as a picture
+  {shown(bundle)}.trace.json  every instruction of each rank; open it at
+      https://ui.perfetto.dev or in chrome://tracing
+  {shown(bundle)}.trained/  the trained model, which transformers loads too
+
+To go on:
+  # the same model on four ranks
+  build/bin/pmc {shown(model)} --task=train --batch={BATCH} --sequence={SEQUENCE} \\
+      --strategy=dp=4 --recipe={shown(recipe)} -o build/quickstart/dp4
+  build/bin/pmrun build/quickstart/dp4 --weights={shown(model)} \\
+      --data={shown(text)} --steps=50 --metrics=dp4.jsonl
+  # the module at every level, from the model graph to the runtime program
+  build/bin/pmc {shown(model)} --task=train --batch={BATCH} --sequence={SEQUENCE} \\
+      --strategy=dp=2,mb=2 --print-after-each=build/quickstart/ir -o build/quickstart/again
+  # sizes and costs
+  build/bin/pmc {shown(model)} --task=train --batch={BATCH} --sequence={SEQUENCE} --report
+  # a real model: SmolLM2-135M
+  tools/fetch-model smollm2-135m""")
+
+
+if __name__ == "__main__":
+    main()
