@@ -109,30 +109,27 @@ def train(bundle, model, text, steps, what):
          f"--trace={trace}", f"--save={bundle}.trained"],
         stdout=log, stderr=subprocess.STDOUT)
     progress = Progress(what, steps)
-    records, rest = [], ""
+    records, stream, pending = [], None, ""
     while True:
-        ended = process.poll() is not None
-        if os.path.exists(metrics):
-            with open(metrics) as file:
-                file.seek(sum(len(line) for line in seen(records)))
-                rest = file.read()
-            for line in rest.splitlines(keepends=True):
-                if line.endswith("\n"):
-                    records.append((line, json.loads(line)))
-                    progress.show(records[-1][1])
+        ended = process.poll() is not None  # before the last look at the file
+        if stream is None and os.path.exists(metrics):
+            stream = open(metrics)
+        pending += stream.read() if stream else ""
+        *lines, pending = pending.split("\n")
+        for line in lines:
+            records.append(json.loads(line))
+            progress.show(records[-1])
         if ended:
             break
         time.sleep(0.2)
+    if stream:
+        stream.close()
     log.close()
     if process.returncode != 0:
         with open(bundle + ".log") as file:
             print(file.read(), file=sys.stderr)
         sys.exit(f"quickstart: pmrun ended with status {process.returncode}")
-    return [record for _, record in records]
-
-
-def seen(records):
-    return (line for line, _ in records)
+    return records
 
 
 def main():
