@@ -1,0 +1,230 @@
+//===- Bundle.cpp - A compiled program on disk, opened --------------------===//
+
+#include "core/Bundle.h"
+
+#include "core/Cpu.h"
+#include "core/File.h"
+
+#include <dlfcn.h>
+#include <filesystem>
+
+namespace pipemesh::runtime {
+
+static const char *const compileAgain =
+    "; compile the bundle again with this release's pmc";
+
+static std::string dtypeName(uint32_t dtype) {
+  static const char *const names[] = {"f32", "f64", "bf16", "f16", "i32",
+                                      "i64", "i1",  "u32",  "u64"};
+  return dtype < std::size(names) ? names[dtype] : cat("type ", dtype);
+}
+
+Bundle::Bundle(const std::string &directory)
+    : Bundle(directory, hostCpuFlags()) {}
+
+Bundle::Bundle(const std::string &directory,
+               const std::set<std::string> &cpuFlags)
+    : path(directory) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::is_directory(directory, error))
+    fail("'", directory, "' is not a bundle: there is no such folder");
+  fs::path manifestPath = fs::path(directory) / "manifest.json";
+  if (!fs::exists(manifestPath, error))
+    fail("'", directory, "' is not a bundle: it has no manifest.json; name a "
+         "folder written by pmc");
+  content = parseManifest(readTextFile(manifestPath.string(), "manifest"),
+                          manifestPath.string());
+
+  std::string architecture =
+      content.target.triple.substr(0, content.target.triple.find('-'));
+  if (architecture != hostArchitecture())
+    fail("bundle '", directory, "' is compiled for ", content.target.triple,
+         ", but this machine is ", hostArchitecture(),
+         "; compile it again for this machine");
+  std::vector<std::string> missing =
+      missingCpuFeatures(content.target.features, cpuFlags);
+  if (!missing.empty()) {
+    std::string list;
+    for (const std::string &feature : missing)
+      list += (list.empty() ? "" : ", ") + feature;
+    fail("bundle '", directory, "' is compiled for the processor '",
+         content.target.cpu, "', but this one lacks ", list,
+         "; compile it again on this machine");
+  }
+
+  for (const RoleInfo &info : content.roles) {
+    fs::path file = fs::absolute(fs::path(directory) / info.file);
+    void *library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+      fail("cannot load '", file.string(), "': ", dlerror(), compileAgain);
+    libraries.push_back(library);
+    const auto *role =
+        static_cast<const pmrt_role *>(dlsym(library, PMRT_ROLE_SYMBOL));
+    if (!role)
+      fail("'", file.string(), "' has no symbol ", PMRT_ROLE_SYMBOL,
+           compileAgain);
+    if (role->abi_version != PMRT_ABI_VERSION)
+      fail("'", file.string(), "' has ABI version ", role->abi_version,
+           ", but this pmrun has ", PMRT_ABI_VERSION, compileAgain);
+    if (!role->bundle_hash || content.hash != role->bundle_hash)
+      fail("'", file.string(), "' has the hash '",
+           role->bundle_hash ? role->bundle_hash : "", "', but the manifest '",
+           content.hash, "': they are of two bundles; compile it again");
+    checkRole(*role, info, content, file.string());
+    roles.push_back(role);
+  }
+  int64_t needed = 1;
+  for (const Axis &axis : content.mesh.getAxes())
+    if (axis.kind == AxisKind::Stage)
+      needed *= axis.size;
+  if (needed != static_cast<int64_t>(roles.size()))
+    fail("bundle '", directory, "' has ", roles.size(), " roles, but its mesh ",
+         needed, " stages", compileAgain);
+}
+
+Bundle::~Bundle() {
+  for (void *library : libraries)
+    dlclose(library);
+}
+
+/// Number of operands that an instruction needs; -1 where any will do.
+static int64_t operandsOf(uint32_t opcode) {
+  switch (opcode) {
+  case PMRT_OP_GEMM:
+    return 3;
+  case PMRT_OP_COPY:
+    return 2;
+  case PMRT_OP_ZERO:
+    return 1;
+  default:
+    return -1;
+  }
+}
+
+void checkRole(const pmrt_role &role, const RoleInfo &info,
+               const Manifest &manifest, const std::string &file) {
+  auto wrong = [&](const auto &...problem) {
+    fail("'", file, "': ", problem..., compileAgain);
+  };
+  const std::vector<Axis> &axes = manifest.mesh.getAxes();
+  if (role.num_axes != axes.size())
+    wrong("it has ", role.num_axes, " mesh axes, but the manifest ",
+          axes.size());
+  for (size_t i = 0; i < axes.size(); ++i)
+    if (axes[i].name != role.axes[i].name ||
+        axes[i].size != role.axes[i].size ||
+        static_cast<uint32_t>(axes[i].kind) != role.axes[i].kind)
+      wrong("mesh axis ", i, " is '", role.axes[i].name, "' of size ",
+            role.axes[i].size, ", but in the manifest '", axes[i].name,
+            "' of size ", axes[i].size);
+  if (role.num_buffers != info.buffers.size())
+    wrong("it has ", role.num_buffers, " buffers, but the manifest ",
+          info.buffers.size());
+  if (role.scratch_offset > role.arena_bytes ||
+      role.scratch_bytes > role.arena_bytes - role.scratch_offset)
+    wrong("the scratch region ends behind the arena of ", role.arena_bytes,
+          " bytes");
+  for (size_t i = 0; i < info.buffers.size(); ++i) {
+    const pmrt_buffer &buffer = role.buffers[i];
+    const BufferInfo &described = info.buffers[i];
+    if (described.name != buffer.name)
+      wrong("buffer ", i, " is '", buffer.name, "', but in the manifest '",
+            described.name, "'");
+    if (described.bytes != buffer.bytes || described.slots != buffer.slots)
+      wrong("buffer '", buffer.name, "' has ", buffer.slots, " slots of ",
+            buffer.bytes, " bytes, but in the manifest ", described.slots,
+            " of ", described.bytes);
+    if (described.dtype != dtypeName(buffer.dtype))
+      wrong("buffer '", buffer.name, "' is of ", dtypeName(buffer.dtype),
+            ", but in the manifest of ", described.dtype);
+    uint64_t end = buffer.offset + buffer.bytes +
+                   (buffer.slots - 1) * buffer.slot_stride;
+    if (end > role.arena_bytes)
+      wrong("buffer '", buffer.name, "' ends at byte ", end, " of an arena of ",
+            role.arena_bytes);
+  }
+  for (size_t i = 0; i < role.num_communicators; ++i)
+    for (size_t j = 0; j < role.communicators[i].num_axes; ++j)
+      if (role.communicators[i].axes[j] >= axes.size())
+        wrong("communicator '", role.communicators[i].name, "' names axis ",
+              role.communicators[i].axes[j], " of a mesh of ", axes.size());
+  for (uint64_t i = 0; i < role.num_actions; ++i)
+    if (role.actions[i].body >= role.num_bodies ||
+        role.actions[i].micro_batch >=
+            static_cast<uint64_t>(manifest.mesh.microBatches()))
+      wrong("action ", i, " runs body ", role.actions[i].body, " of ",
+            role.num_bodies, " on micro-batch ", role.actions[i].micro_batch,
+            " of ", manifest.mesh.microBatches());
+  for (size_t b = 0; b < role.num_bodies; ++b) {
+    const pmrt_body &body = role.bodies[b];
+    bool once = body.kind == PMRT_PROLOGUE || body.kind == PMRT_UPDATE;
+    for (uint64_t i = 0; i < body.num_instructions; ++i) {
+      const pmrt_instruction &instruction = body.instructions[i];
+      auto here = [&] {
+        return cat("instruction ", i, " of '", body.name, "' (",
+                   instruction.location ? instruction.location : "", ")");
+      };
+      if (instruction.opcode < PMRT_OP_GEMM ||
+          instruction.opcode > PMRT_OP_ZERO)
+        wrong(here(), " has the unknown opcode ", instruction.opcode);
+      int64_t expected = operandsOf(instruction.opcode);
+      if (expected >= 0 && instruction.num_operands != expected)
+        wrong(here(), " has ", instruction.num_operands, " operands, not ",
+              expected);
+      if (!instruction.descriptor && (instruction.opcode == PMRT_OP_GEMM ||
+                                      instruction.opcode == PMRT_OP_KERNEL ||
+                                      instruction.opcode == PMRT_OP_ALL_REDUCE))
+        wrong(here(), " has no descriptor");
+      for (uint32_t o = 0; o < instruction.num_operands; ++o) {
+        const pmrt_operand &operand = instruction.operands[o];
+        uint64_t limit = role.scratch_bytes;
+        std::string place = "the scratch region";
+        if (operand.buffer != PMRT_SCRATCH) {
+          if (operand.buffer < 0 ||
+              static_cast<uint32_t>(operand.buffer) >= role.num_buffers)
+            wrong(here(), ": operand ", o, " is in buffer ", operand.buffer,
+                  " of ", role.num_buffers);
+          const pmrt_buffer &buffer = role.buffers[operand.buffer];
+          // A fragment that runs once a step may see all slots as one.
+          limit = buffer.bytes +
+                  (once ? (buffer.slots - 1) * buffer.slot_stride : 0);
+          place = cat("buffer '", buffer.name, "'");
+        }
+        if (operand.offset > limit || operand.bytes > limit - operand.offset)
+          wrong(here(), ": operand ", o, " ends at byte ",
+                operand.offset + operand.bytes, " of ", place, " with ", limit);
+      }
+      if (instruction.opcode == PMRT_OP_ALL_REDUCE) {
+        const auto &collective =
+            *static_cast<const pmrt_collective *>(instruction.descriptor);
+        if (collective.communicator >= role.num_communicators)
+          wrong(here(), " uses communicator ", collective.communicator, " of ",
+                role.num_communicators);
+        if (collective.dtype != PMRT_F32 && collective.dtype != PMRT_F64 &&
+            collective.dtype != PMRT_I32 && collective.dtype != PMRT_I64)
+          wrong(here(), " reduces ", dtypeName(collective.dtype),
+                ", but the host backend reduces f32, f64, i32 and i64");
+        uint64_t size = elementSize(dtypeName(collective.dtype));
+        for (uint32_t o = 0; o < instruction.num_operands; ++o)
+          if (collective.counts[o] * size > instruction.operands[o].bytes)
+            wrong(here(), ": operand ", o, " has ",
+                  instruction.operands[o].bytes, " bytes, but ",
+                  collective.counts[o], " elements are reduced");
+      }
+      if (instruction.opcode == PMRT_OP_GEMM &&
+          static_cast<const pmrt_gemm *>(instruction.descriptor)->dtype !=
+              PMRT_F32)
+        wrong(here(), " is a matrix product of ",
+              dtypeName(static_cast<const pmrt_gemm *>(instruction.descriptor)
+                            ->dtype),
+              ", but the host backend has f32");
+      if (instruction.opcode == PMRT_OP_COPY &&
+          instruction.operands[0].bytes != instruction.operands[1].bytes)
+        wrong(here(), " copies ", instruction.operands[0].bytes,
+              " bytes to a place of ", instruction.operands[1].bytes);
+    }
+  }
+}
+
+} // namespace pipemesh::runtime

@@ -1,0 +1,45 @@
+//===- Error.h - One-line failures ----------------------------------------===//
+//
+// Whatever a user can cause ends in an `Error`: one line that names the thing,
+// the value and the way out. pmrun prints it and exits with status 1.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PIPEMESH_RUNTIME_CORE_ERROR_H
+#define PIPEMESH_RUNTIME_CORE_ERROR_H
+
+#include <cstdint>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace pipemesh::runtime {
+
+class Error : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Joins the text of all arguments.
+template <typename... Args> std::string cat(const Args &...args) {
+  std::ostringstream out;
+  (out << ... << args);
+  return out.str();
+}
+
+template <typename... Args> [[noreturn]] void fail(const Args &...args) {
+  throw Error(cat(args...));
+}
+
+using Shape = std::vector<int64_t>;
+
+/// "[2, 3]".
+std::string shapeText(const Shape &shape);
+
+/// Number of elements; 1 for a scalar.
+int64_t elementCount(const Shape &shape);
+
+} // namespace pipemesh::runtime
+
+#endif // PIPEMESH_RUNTIME_CORE_ERROR_H

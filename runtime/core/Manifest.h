@@ -1,0 +1,77 @@
+//===- Manifest.h - What manifest.json of a bundle says -------------------===//
+
+#ifndef PIPEMESH_RUNTIME_CORE_MANIFEST_H
+#define PIPEMESH_RUNTIME_CORE_MANIFEST_H
+
+#include "core/Mesh.h"
+#include "core/Recipe.h"
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+
+namespace pipemesh::runtime {
+
+/// The bundle format that this runtime reads.
+inline constexpr int64_t bundleVersion = 1;
+
+enum class BufferKind { Input, State, Activation, Accumulator, Output, Value };
+
+/// How a buffer gets its first content.
+enum class BufferInit { None, Weights, Zero, Input };
+
+struct BufferInfo {
+  std::string name;
+  BufferKind kind = BufferKind::Value;
+  std::string role;      ///< "parameter", "moment1", "input_ids", ... or empty
+  std::string parameter; ///< of a parameter, a moment, a gradient
+  std::string dtype;     ///< "f32", "i32", ...
+  Shape globalShape, localShape; ///< local: of one slot
+  std::vector<std::vector<std::string>> sharding;
+  BufferInit init = BufferInit::None;
+  uint64_t slots = 1, bytes = 0; ///< bytes of one slot
+};
+
+struct ParameterInfo {
+  std::string name;
+  Shape shape;
+  bool trainable = true;
+  std::string buffer;
+  std::string gradient; ///< buffer name, or empty
+};
+
+struct RoleInfo {
+  std::string file;
+  uint64_t arenaBytes = 0, scratchBytes = 0;
+  std::vector<BufferInfo> buffers;
+
+  /// Index of the buffer named so, or -1.
+  int64_t find(const std::string &name) const;
+};
+
+struct TargetInfo {
+  std::string triple, cpu;
+  std::vector<std::string> features;
+};
+
+struct Manifest {
+  std::string hash;
+  TargetInfo target;
+  bool train = true;
+  int64_t batch = 0, sequence = 0, vocabulary = 0;
+  std::string config; ///< the text of the model's config.json
+  Mesh mesh;
+  std::optional<Recipe> recipe;
+  std::vector<ParameterInfo> parameters;
+  std::string loss, gradNorm, logits; ///< buffer names; may be empty
+  std::vector<RoleInfo> roles;
+};
+
+/// Reads the text of a manifest; `path` names it in messages.
+Manifest parseManifest(const std::string &text, const std::string &path);
+
+/// Size of an element of a manifest dtype; throws where it is unknown.
+uint64_t elementSize(const std::string &dtype);
+
+} // namespace pipemesh::runtime
+
+#endif // PIPEMESH_RUNTIME_CORE_MANIFEST_H

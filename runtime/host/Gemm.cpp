@@ -1,0 +1,113 @@
+//===- Gemm.cpp - Matrix products by oneDNN -------------------------------===//
+
+#include "host/Gemm.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <oneapi/dnnl/dnnl.h>
+
+// Of libgomp, which oneDNN uses; the setting is one of the calling thread.
+extern "C" void omp_set_num_threads(int);
+
+namespace pipemesh::runtime {
+
+static std::atomic<bool> failed{false};
+
+bool gemmFailed() { return failed.load(std::memory_order_relaxed); }
+
+void useOneGemmThread() { omp_set_num_threads(1); }
+
+void sgemm(int64_t transA, int64_t transB, int64_t m, int64_t n, int64_t k,
+           float alpha, const float *a, int64_t lda, const float *b,
+           int64_t ldb, float beta, float *c, int64_t ldc) {
+  if (m == 0 || n == 0)
+    return;
+  if (k == 0) {
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j)
+        c[i * ldc + j] = beta == 0 ? 0.0f : beta * c[i * ldc + j];
+    return;
+  }
+  if (dnnl_sgemm(transA ? 'T' : 'N', transB ? 'T' : 'N', m, n, k, alpha, a, lda,
+                 b, ldb, beta, c, ldc) != dnnl_success)
+    failed.store(true, std::memory_order_relaxed);
+}
+
+/// Floating-point operations below which a product is not cut.
+static constexpr double smallestBlock = 16e6;
+/// Most blocks of one product, and the unit that their edges are cut at.
+static constexpr int64_t mostBlocks = 8, blockUnit = 64;
+
+GemmPlan::GemmPlan(const pmrt_gemm &gemm)
+    : k(gemm.k), lda(gemm.lda), ldb(gemm.ldb), ldc(gemm.ldc),
+      alpha(gemm.alpha), beta(gemm.accumulate ? 1.0f : 0.0f),
+      transA(gemm.trans_a), transB(gemm.trans_b) {
+  int64_t m = gemm.m, n = gemm.n;
+  std::array<int64_t, PMRT_MAX_BATCH_DIMS> batch;
+  std::copy_n(gemm.batch, PMRT_MAX_BATCH_DIMS, batch.begin());
+  // The innermost batch dimensions whose matrices lie below each other in A
+  // and C, with one B for all, are rows of one product.
+  for (int d = PMRT_MAX_BATCH_DIMS - 1; d >= 0; --d) {
+    if (batch[d] == 1)
+      continue;
+    if (transA || gemm.stride_b[d] != 0 || gemm.stride_a[d] != m * lda ||
+        gemm.stride_c[d] != m * ldc)
+      break;
+    m *= batch[d];
+    batch[d] = 1;
+  }
+  int64_t products = 1;
+  for (int64_t size : batch)
+    products *= size;
+
+  double flopsOfOne = 2.0 * m * n * k;
+  int64_t blocks = std::clamp<int64_t>(
+      static_cast<int64_t>(flopsOfOne / smallestBlock), 1,
+      std::max<int64_t>(1, mostBlocks / std::max<int64_t>(products, 1)));
+  // Along the longer side, so that the least is packed twice.
+  bool alongRows = m >= n;
+  int64_t side = alongRows ? m : n;
+  int64_t step =
+      std::max<int64_t>(1, (side + blocks - 1) / blocks + blockUnit - 1) /
+      blockUnit * blockUnit;
+  if (blocks == 1)
+    step = std::max<int64_t>(side, 1);
+
+  for (int64_t i = 0; i < products; ++i) {
+    int64_t rest = i, a = 0, b = 0, c = 0;
+    for (int d = PMRT_MAX_BATCH_DIMS - 1; d >= 0; --d) {
+      int64_t index = rest % batch[d];
+      rest /= batch[d];
+      a += index * gemm.stride_a[d];
+      b += index * gemm.stride_b[d];
+      c += index * gemm.stride_c[d];
+    }
+    for (int64_t first = 0; first < side; first += step) {
+      int64_t size = std::min(step, side - first);
+      if (alongRows)
+        tasks.push_back({a + first * (transA ? 1 : lda), b, c + first * ldc,
+                         size, n});
+      else
+        tasks.push_back({a, b + first * (transB ? ldb : 1), c + first, m, size});
+    }
+  }
+}
+
+double GemmPlan::flops() const {
+  double total = 0;
+  for (const Task &task : tasks)
+    total += 2.0 * task.m * task.n * k;
+  return total;
+}
+
+void GemmPlan::run(const float *a, const float *b, float *c,
+                   ThreadPool &pool) const {
+  pool.run(static_cast<int64_t>(tasks.size()), [&](int64_t i, int) {
+    const Task &task = tasks[i];
+    sgemm(transA, transB, task.m, task.n, k, alpha, a + task.a, lda, b + task.b,
+          ldb, beta, c + task.c, ldc);
+  });
+}
+
+} // namespace pipemesh::runtime

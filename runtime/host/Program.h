@@ -1,0 +1,76 @@
+//===- Program.h - A role, prepared for running ---------------------------===//
+
+#ifndef PIPEMESH_RUNTIME_HOST_PROGRAM_H
+#define PIPEMESH_RUNTIME_HOST_PROGRAM_H
+
+#include "core/Bundle.h"
+#include "host/Gemm.h"
+
+namespace pipemesh::runtime {
+
+/// What all ranks of a role share: the tables, the plans of the matrix
+/// products, and facts found by walking over the actions once.
+class Program {
+public:
+  Program(const pmrt_role &role, const RoleInfo &info);
+
+  const pmrt_role &role;
+  const RoleInfo &info;
+
+  /// Plan of a matrix product; the instruction is one of a body of the role.
+  const GemmPlan &plan(uint64_t body, uint64_t instruction) const {
+    return plans[planIndex[body][instruction]];
+  }
+
+  /// Largest scratch of a call of a kernel.
+  uint64_t kernelScratchBytes = 0;
+  /// Largest number of operands of an instruction.
+  uint32_t mostOperands = 0;
+
+  /// For each action the buffers whose slot it is the first to touch in a
+  /// step: nothing may rely on what they hold.
+  std::vector<std::vector<uint32_t>> firstTouched;
+
+  /// Zeroed when a step starts.
+  std::vector<uint32_t> accumulators;
+
+  /// Small float32 buffers that the update reads before it writes them, such
+  /// as the sum of the loss. When one is not finite, neither is the loss, and
+  /// the state can still be kept.
+  std::vector<uint32_t> checkedBeforeUpdate;
+
+  bool writes(uint64_t body, int64_t buffer) const;
+
+  /// Throws when an instruction reads bytes of the scratch region, or of a
+  /// buffer that a step starts without, that nothing has written before in the
+  /// fragment or in the step.
+  void checkReads() const;
+
+private:
+  std::vector<GemmPlan> plans;
+  std::vector<std::vector<uint32_t>> planIndex;
+};
+
+inline bool runsOnce(const pmrt_body &body) {
+  return body.kind == PMRT_PROLOGUE || body.kind == PMRT_UPDATE;
+}
+
+/// "kernel 'rms_norm' at model.layers.0.input_layernorm".
+std::string describe(const pmrt_instruction &instruction);
+
+/// Name of a fragment kind: "forward".
+const char *kindName(uint32_t kind);
+
+/// The kernel of an instruction that runs one.
+inline const pmrt_kernel &kernelOf(const pmrt_instruction &instruction) {
+  return *static_cast<const pmrt_kernel *>(instruction.descriptor);
+}
+
+inline const pmrt_collective &
+collectiveOf(const pmrt_instruction &instruction) {
+  return *static_cast<const pmrt_collective *>(instruction.descriptor);
+}
+
+} // namespace pipemesh::runtime
+
+#endif // PIPEMESH_RUNTIME_HOST_PROGRAM_H

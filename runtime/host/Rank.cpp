@@ -1,0 +1,301 @@
+//===- Rank.cpp - One rank: its memory and its instruction loop -----------===//
+
+#include "host/Rank.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace pipemesh::runtime {
+
+/// All bits set: NaN in every float type, -1 in signed integers.
+static constexpr int poisonByte = 0xff;
+
+/// Events of a rank; at 40 bytes each they stay below 20 MB.
+static constexpr size_t mostEvents = 500000;
+
+Rank::Rank(const Program &program, const Mesh &mesh, int64_t rank,
+           std::vector<Group *> groups, const HostOptions &options,
+           const std::atomic<bool> &aborted, int spin)
+    : program(program), mesh(mesh), rank(rank), groups(std::move(groups)),
+      options(options), aborted(aborted), pool(options.threads, spin),
+      coordinates(mesh.coordinates(rank)) {
+  for (Group *group : this->groups) {
+    const std::vector<int64_t> &members = group->members();
+    memberIndex.push_back(std::find(members.begin(), members.end(), rank) -
+                          members.begin());
+  }
+  operands.resize(program.mostOperands);
+  context.sgemm = &sgemm;
+  context.coordinates = coordinates.data();
+}
+
+void Rank::allocate() {
+  useOneGemmThread();
+  arena = Arena(program.role.arena_bytes);
+  std::memset(arena.data(), 0, arena.size());
+  if (program.kernelScratchBytes)
+    for (int thread = 0; thread < pool.threads(); ++thread)
+      kernelScratch.emplace_back(program.kernelScratchBytes);
+}
+
+std::byte *Rank::slot(int64_t index, int64_t microBatch) const {
+  const pmrt_buffer &buffer = program.role.buffers[index];
+  return arena.data() + buffer.offset +
+         (static_cast<uint64_t>(microBatch) % buffer.slots) *
+             buffer.slot_stride;
+}
+
+bool Rank::holdsFirstCopy(const BufferInfo &buffer) const {
+  std::vector<int64_t> own = mesh.coordinates(rank);
+  for (size_t axis = 0; axis < own.size(); ++axis) {
+    bool cut = mesh.getAxes()[axis].kind == AxisKind::Stage;
+    for (const auto &names : buffer.sharding)
+      cut |= std::find(names.begin(), names.end(), mesh.getAxes()[axis].name) !=
+             names.end();
+    if (!cut && own[axis] != 0)
+      return false;
+  }
+  return true;
+}
+
+void Rank::copyIn(int64_t index, int64_t microBatch, const void *whole) {
+  const BufferInfo &buffer = program.info.buffers[index];
+  uint64_t size = elementSize(buffer.dtype);
+  Block block =
+      blockOf(mesh, buffer.globalShape, buffer.localShape, buffer.sharding,
+              mesh.coordinates(rank, microBatch));
+  std::byte *local = slot(index, microBatch);
+  forEachRun(buffer.globalShape, buffer.localShape, block,
+             [&](int64_t from, int64_t to, int64_t count) {
+               std::memcpy(local + to * size,
+                           static_cast<const std::byte *>(whole) + from * size,
+                           count * size);
+             });
+}
+
+void Rank::copyOut(int64_t index, int64_t microBatch, void *whole) const {
+  const BufferInfo &buffer = program.info.buffers[index];
+  uint64_t size = elementSize(buffer.dtype);
+  Block block =
+      blockOf(mesh, buffer.globalShape, buffer.localShape, buffer.sharding,
+              mesh.coordinates(rank, microBatch));
+  const std::byte *local = slot(index, microBatch);
+  forEachRun(buffer.globalShape, buffer.localShape, block,
+             [&](int64_t to, int64_t from, int64_t count) {
+               std::memcpy(static_cast<std::byte *>(whole) + to * size,
+                           local + from * size, count * size);
+             });
+}
+
+float Rank::readScalar(const std::string &buffer) const {
+  float value;
+  std::memcpy(&value, slot(program.info.find(buffer), 0), sizeof(value));
+  return value;
+}
+
+void Rank::beginStep() {
+  uint64_t start = nanoseconds();
+  for (uint32_t index : program.accumulators) {
+    const pmrt_buffer &buffer = program.role.buffers[index];
+    for (uint32_t s = 0; s < buffer.slots; ++s)
+      std::memset(slot(index, s), 0, buffer.bytes);
+  }
+  time.other += nanoseconds() - start;
+}
+
+void Rank::runStep() {
+  beginStep();
+  for (uint64_t action = 0; action < program.role.num_actions; ++action) {
+    runAction(action);
+    if (afterAction)
+      afterAction(*this, action);
+  }
+}
+
+std::optional<NonFiniteValue> Rank::findNonFinite() {
+  searching = true;
+  found.reset();
+  beginStep();
+  for (uint64_t action = 0; action < program.role.num_actions; ++action)
+    if (program.role.bodies[program.role.actions[action].body].kind !=
+        PMRT_UPDATE)
+      runAction(action);
+  searching = false;
+  return found;
+}
+
+void Rank::checkLoss() const {
+  for (uint32_t index : program.checkedBeforeUpdate) {
+    const auto *values = reinterpret_cast<const float *>(slot(index, 0));
+    for (uint64_t i = 0; i < program.role.buffers[index].bytes / 4; ++i)
+      if (!std::isfinite(values[i]))
+        throw NonFiniteLoss();
+  }
+}
+
+void Rank::runAction(uint64_t index) {
+  const pmrt_action &action = program.role.actions[index];
+  const pmrt_body &body = program.role.bodies[action.body];
+  uint32_t microBatch = runsOnce(body) ? 0 : action.micro_batch;
+  std::vector<int64_t> position = mesh.coordinates(rank, microBatch);
+  std::copy(position.begin(), position.end(), coordinates.begin());
+
+  if (options.poison) {
+    std::memset(arena.data() + program.role.scratch_offset, poisonByte,
+                program.role.scratch_bytes);
+    for (uint32_t buffer : program.firstTouched[index])
+      std::memset(slot(buffer, microBatch), poisonByte,
+                  program.role.buffers[buffer].bytes);
+  }
+  if (body.kind == PMRT_UPDATE)
+    checkLoss();
+
+  uint64_t begin = nanoseconds(), now = begin;
+  size_t actionEvent = events.size();
+  bool tracing = options.trace && !traceFull &&
+                 events.size() + body.num_instructions < mostEvents;
+  if (tracing)
+    events.push_back({begin, begin, 0, action.body, microBatch, nullptr});
+  else if (options.trace)
+    traceFull = true;
+
+  std::byte *scratch = arena.data() + program.role.scratch_offset;
+  for (uint64_t i = 0; i < body.num_instructions; ++i) {
+    const pmrt_instruction &instruction = body.instructions[i];
+    if (aborted.load(std::memory_order_relaxed))
+      throw Aborted();
+    if (options.interrupts &&
+        options.interrupts->load(std::memory_order_relaxed) >= 2)
+      fail("interrupted");
+    for (uint32_t o = 0; o < instruction.num_operands; ++o) {
+      const pmrt_operand &operand = instruction.operands[o];
+      operands[o] = (operand.buffer == PMRT_SCRATCH
+                         ? scratch
+                         : slot(operand.buffer, microBatch)) +
+                    operand.offset;
+    }
+    uint64_t waited = execute(action.body, i, operands.data());
+    uint64_t end = nanoseconds();
+    uint64_t spent = end - now - waited;
+    time.waiting += waited;
+    switch (instruction.opcode) {
+    case PMRT_OP_GEMM:
+      time.gemm += spent;
+      time.gemmFlops += program.plan(action.body, i).flops();
+      break;
+    case PMRT_OP_KERNEL:
+      time.kernels += spent;
+      break;
+    case PMRT_OP_ALL_REDUCE:
+      time.collectives += spent;
+      break;
+    default:
+      time.other += spent;
+    }
+    if (tracing)
+      events.push_back({now, end, waited, action.body, microBatch,
+                        &instruction});
+    if (searching && !found)
+      findInResults(index, i, body, operands.data());
+    now = end;
+  }
+  if (tracing)
+    events[actionEvent].end = now;
+}
+
+uint64_t Rank::execute(uint32_t body, uint64_t index, void *const *pointers) {
+  const pmrt_instruction &instruction =
+      program.role.bodies[body].instructions[index];
+  switch (instruction.opcode) {
+  case PMRT_OP_GEMM:
+    program.plan(body, index)
+        .run(static_cast<const float *>(pointers[0]),
+             static_cast<const float *>(pointers[1]),
+             static_cast<float *>(pointers[2]), pool);
+    break;
+  case PMRT_OP_KERNEL:
+    runKernel(kernelOf(instruction), pointers);
+    break;
+  case PMRT_OP_ALL_REDUCE: {
+    uint32_t communicator = collectiveOf(instruction).communicator;
+    return groups[communicator]->allReduce(memberIndex[communicator],
+                                           instruction, pointers, pool);
+  }
+  case PMRT_OP_COPY:
+  case PMRT_OP_ZERO: {
+    bool copy = instruction.opcode == PMRT_OP_COPY;
+    auto *to = static_cast<std::byte *>(pointers[copy ? 1 : 0]);
+    int64_t bytes = instruction.operands[0].bytes;
+    constexpr int64_t part = 1 << 20;
+    pool.run((bytes + part - 1) / part, [&](int64_t i, int) {
+      int64_t size = std::min(part, bytes - i * part);
+      if (copy)
+        std::memcpy(to + i * part,
+                    static_cast<const std::byte *>(pointers[0]) + i * part,
+                    size);
+      else
+        std::memset(to + i * part, 0, size);
+    });
+    break;
+  }
+  }
+  if (gemmFailed())
+    fail(describe(instruction), ": oneDNN refuses the matrix product; the "
+         "bundle is damaged, compile it again");
+  return 0;
+}
+
+void Rank::runKernel(const pmrt_kernel &kernel, void *const *pointers) {
+  if (kernel.extent <= 0)
+    return;
+  int64_t parts = std::clamp<int64_t>(
+      kernel.extent / std::max<int64_t>(kernel.grain, 1), 1, pool.threads());
+  pool.run(parts, [&](int64_t part, int thread) {
+    int64_t begin = kernel.extent * part / parts;
+    int64_t end = kernel.extent * (part + 1) / parts;
+    void *scratch = nullptr;
+    if (kernel.scratch_bytes) {
+      scratch = kernelScratch[thread].data();
+      if (options.poison)
+        std::memset(scratch, poisonByte, kernel.scratch_bytes);
+    }
+    kernel.function(pointers, begin, end, scratch, &context);
+  });
+}
+
+/// Index of the first of `count` values that is not finite, or -1.
+static int64_t firstNonFinite(const void *data, int64_t count) {
+  const auto *values = static_cast<const float *>(data);
+  for (int64_t i = 0; i < count; ++i)
+    if (!std::isfinite(values[i]))
+      return i;
+  return -1;
+}
+
+void Rank::findInResults(uint64_t action, uint64_t index, const pmrt_body &body,
+                         void *const *pointers) {
+  const pmrt_instruction &instruction = body.instructions[index];
+  for (uint32_t o = 0; o < instruction.num_operands; ++o) {
+    const pmrt_operand &operand = instruction.operands[o];
+    if (!(operand.access & PMRT_WRITE))
+      continue;
+    // The scratch region has no types; what a product writes is float32.
+    bool isFloat = instruction.opcode == PMRT_OP_GEMM;
+    if (operand.buffer != PMRT_SCRATCH)
+      isFloat = program.info.buffers[operand.buffer].dtype == "f32";
+    if (!isFloat)
+      continue;
+    int64_t place = firstNonFinite(pointers[o], operand.bytes / 4);
+    if (place < 0)
+      continue;
+    found = NonFiniteValue{
+        action, index,
+        cat(describe(instruction), " (fragment '", body.name, "', micro-batch ",
+            program.role.actions[action].micro_batch, ", ",
+            mesh.describe(rank), ")")};
+    return;
+  }
+}
+
+} // namespace pipemesh::runtime

@@ -1,0 +1,18 @@
+//===- Reduce.h - Element-wise reduction over ranks' buffers --------------===//
+
+#ifndef PIPEMESH_RUNTIME_HOST_REDUCE_H
+#define PIPEMESH_RUNTIME_HOST_REDUCE_H
+
+#include "pmrt/pmrt.h"
+
+namespace pipemesh::runtime {
+
+/// Reduces elements [begin, end) of `members` arrays in the order of the
+/// arrays, and writes the result into every one of them.
+/// dtype: f32, f64, i32 or i64.
+void reduceInPlace(void *const *arrays, int64_t members, int64_t begin,
+                   int64_t end, uint32_t dtype, uint32_t reduction);
+
+} // namespace pipemesh::runtime
+
+#endif // PIPEMESH_RUNTIME_HOST_REDUCE_H

@@ -1,0 +1,84 @@
+//===- Sync.cpp - Waiting that spins shortly, then blocks -----------------===//
+
+#include "host/Sync.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <thread>
+#include <unistd.h>
+
+namespace pipemesh::runtime {
+
+void futexWait(std::atomic<uint32_t> &word, uint32_t expected) {
+  syscall(SYS_futex, reinterpret_cast<uint32_t *>(&word), FUTEX_WAIT_PRIVATE,
+          expected, nullptr, nullptr, 0);
+}
+
+void futexWakeAll(std::atomic<uint32_t> &word) {
+  syscall(SYS_futex, reinterpret_cast<uint32_t *>(&word), FUTEX_WAKE_PRIVATE,
+          INT32_MAX, nullptr, nullptr, 0);
+}
+
+static void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+void waitWhileEqual(std::atomic<uint32_t> &word, uint32_t expected,
+                    std::atomic<uint32_t> &sleepers, int spin) {
+  for (int i = 0; i < spin; ++i) {
+    if (word.load(std::memory_order_acquire) != expected)
+      return;
+    pause();
+  }
+  // Sequentially consistent: either `advance` sees the sleeper, or the sleeper
+  // sees the new value.
+  sleepers.fetch_add(1);
+  while (word.load() == expected)
+    futexWait(word, expected);
+  sleepers.fetch_sub(1);
+}
+
+void advance(std::atomic<uint32_t> &word, std::atomic<uint32_t> &sleepers) {
+  word.fetch_add(1);
+  if (sleepers.load())
+    futexWakeAll(word);
+}
+
+int spinRounds(int64_t threads) {
+  cpu_set_t allowed;
+  int64_t cores = sched_getaffinity(0, sizeof(allowed), &allowed) == 0
+                      ? CPU_COUNT(&allowed)
+                      : std::thread::hardware_concurrency();
+  return threads > cores ? 0 : 4000;
+}
+
+void Barrier::wait() {
+  if (aborted.load())
+    throw Aborted();
+  uint32_t current = generation.load();
+  if (arrived.fetch_add(1) + 1 == members) {
+    arrived.store(0);
+    advance(generation, sleepers);
+  } else {
+    waitWhileEqual(generation, current, sleepers, spin);
+  }
+  if (aborted.load())
+    throw Aborted();
+}
+
+void Barrier::abort() {
+  aborted.store(true);
+  advance(generation, sleepers);
+}
+
+void Barrier::reset() {
+  arrived.store(0);
+  aborted.store(false);
+}
+
+} // namespace pipemesh::runtime

@@ -1,0 +1,178 @@
+//===- Options.cpp - The command line of pmrun ----------------------------===//
+
+#include "launch/Options.h"
+
+#include "core/Error.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace pipemesh::runtime {
+
+const char *const helpText =
+    R"(pmrun runs a bundle that pmc wrote, on as many ranks as its mesh has.
+
+usage: pmrun BUNDLE --weights=DIR --data=FILE [options]
+
+  BUNDLE                folder with manifest.json and role_*.so
+  --weights=DIR         model directory: model.safetensors, or sharded with
+                        model.safetensors.index.json
+  --data=FILE           .txt (bytes are tokens), .u16 or .u32 (token ids,
+                        little-endian), or .safetensors with input_ids and
+                        optional labels [steps, batch, sequence]
+  --steps=N             stop after N steps (default: all of the data); 0 only
+                        loads, and saves when asked
+  --recipe=FILE         other numbers for the optimizer, without recompiling
+  --threads=N           threads of each rank (default 1); any N gives the same
+                        bits
+  --resume              go on from optimizer.safetensors in --weights: moments,
+                        step number, place in the data
+  --metrics=FILE        one JSON object a step: step, loss, grad_norm,
+                        learning_rate, counted_tokens, step_ms, tokens_per_s
+  --trace=FILE          timeline for https://ui.perfetto.dev: a process for
+                        each rank, a span for each action and instruction
+  --save=DIR            write the model at the end: config.json,
+                        model.safetensors, optimizer.safetensors, and the small
+                        files of --weights
+  --save-every=N        write it after every N steps too
+  --save-gradients=FILE the first step's gradients, as safetensors
+  --save-logits=FILE    the first step's logits, as safetensors
+  --poison              fill memory with NaN before each use, and check that no
+                        instruction reads what nothing has written
+  --quiet               no progress and no summary
+  --help                this text
+
+examples:
+  pmrun bundle/ --weights=model/ --data=text.txt --steps=100 --metrics=out.jsonl
+  pmrun bundle/ --weights=model/ --data=tokens.u16 --save=trained/ --save-every=50
+  pmrun bundle/ --weights=trained/ --resume --data=tokens.u16 --save=trained/
+  pmrun bundle/ --weights=model/ --data=one.safetensors --steps=1 \
+      --save-gradients=gradients.safetensors --save-logits=logits.safetensors
+)";
+
+static int64_t parseNumber(const std::string &flag, const std::string &value,
+                           int64_t least) {
+  if (value.empty() || value.size() > 15 ||
+      !std::all_of(value.begin(), value.end(),
+                   [](char c) { return c >= '0' && c <= '9'; }) ||
+      std::stoll(value) < least)
+    fail(flag, " is '", value, "', but a whole number of at least ", least,
+         " is needed");
+  return std::stoll(value);
+}
+
+/// Number of single-letter changes between two words.
+static size_t editDistance(const std::string &a, const std::string &b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      size_t replace = diagonal + (a[i] != b[j]);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replace, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+Options parseOptions(const std::vector<std::string> &arguments) {
+  Options options;
+  struct Text {
+    const char *flag;
+    std::string *value;
+  };
+  const std::vector<Text> texts = {{"--weights", &options.weights},
+                                   {"--data", &options.data},
+                                   {"--recipe", &options.recipe},
+                                   {"--metrics", &options.metrics},
+                                   {"--trace", &options.trace},
+                                   {"--save", &options.save},
+                                   {"--save-gradients", &options.saveGradients},
+                                   {"--save-logits", &options.saveLogits}};
+  const std::vector<std::pair<const char *, bool *>> switches = {
+      {"--poison", &options.poison},
+      {"--resume", &options.resume},
+      {"--quiet", &options.quiet},
+      {"--help", &options.help}};
+  const std::vector<const char *> numbers = {"--steps", "--save-every",
+                                             "--threads"};
+
+  for (const std::string &argument : arguments) {
+    if (argument == "-h") {
+      options.help = true;
+      continue;
+    }
+    if (argument.empty() || argument[0] != '-') {
+      if (!options.bundle.empty())
+        fail("two bundles are given, '", options.bundle, "' and '", argument,
+             "'; values of options follow a '='");
+      options.bundle = argument;
+      continue;
+    }
+    size_t equals = argument.find('=');
+    std::string flag = argument.substr(0, equals);
+    bool hasValue = equals != std::string::npos;
+    std::string value = hasValue ? argument.substr(equals + 1) : "";
+    bool known = false;
+    for (auto &[name, target] : switches)
+      if (flag == name) {
+        if (hasValue)
+          fail(flag, " takes no value");
+        *target = true;
+        known = true;
+      }
+    for (const Text &text : texts)
+      if (flag == text.flag) {
+        if (value.empty())
+          fail(flag, " needs a value: ", flag, "=PATH");
+        *text.value = value;
+        known = true;
+      }
+    for (const char *name : numbers)
+      if (flag == name) {
+        if (!hasValue)
+          fail(flag, " needs a value: ", flag, "=N");
+        known = true;
+        if (flag == "--steps")
+          options.steps = parseNumber(flag, value, 0);
+        else if (flag == "--save-every")
+          options.saveEvery = parseNumber(flag, value, 1);
+        else
+          options.threads = static_cast<int>(
+              std::min<int64_t>(parseNumber(flag, value, 1), 1024));
+      }
+    if (known)
+      continue;
+    std::vector<std::string> names;
+    for (auto &entry : switches)
+      names.push_back(entry.first);
+    for (const Text &text : texts)
+      names.push_back(text.flag);
+    names.insert(names.end(), numbers.begin(), numbers.end());
+    auto nearest = std::min_element(
+        names.begin(), names.end(), [&](const auto &a, const auto &b) {
+          return editDistance(flag, a) < editDistance(flag, b);
+        });
+    fail("unknown option '", flag, "'",
+         editDistance(flag, *nearest) <= 3
+             ? cat("; did you mean ", *nearest, "?")
+             : std::string("; --help lists the options"));
+  }
+  if (options.help)
+    return options;
+  if (options.bundle.empty())
+    fail("no bundle is given; usage: pmrun BUNDLE --weights=DIR --data=FILE "
+         "(--help shows examples)");
+  if (options.weights.empty())
+    fail("--weights is missing: give it the model directory that the bundle "
+         "was compiled from");
+  if (options.data.empty() && !(options.steps && *options.steps == 0))
+    fail("--data is missing: give it a .txt, .u16, .u32 or .safetensors file");
+  if (options.saveEvery && options.save.empty())
+    fail("--save-every needs --save=DIR");
+  return options;
+}
+
+} // namespace pipemesh::runtime

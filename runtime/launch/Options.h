@@ -1,0 +1,31 @@
+//===- Options.h - The command line of pmrun ------------------------------===//
+
+#ifndef PIPEMESH_RUNTIME_LAUNCH_OPTIONS_H
+#define PIPEMESH_RUNTIME_LAUNCH_OPTIONS_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace pipemesh::runtime {
+
+struct Options {
+  std::string bundle, weights, data, recipe;
+  std::string metrics, trace, save, saveGradients, saveLogits;
+  std::optional<int64_t> steps; ///< all of the data where it is not given
+  int64_t saveEvery = 0;        ///< 0: only at the end
+  int threads = 1;
+  bool poison = false, resume = false, quiet = false, help = false;
+};
+
+/// Reads the arguments after the command's name. Throws an Error on an unknown
+/// or incomplete one.
+Options parseOptions(const std::vector<std::string> &arguments);
+
+/// What --help prints.
+extern const char *const helpText;
+
+} // namespace pipemesh::runtime
+
+#endif // PIPEMESH_RUNTIME_LAUNCH_OPTIONS_H

@@ -1,0 +1,297 @@
+//===- Session.cpp - A run: load, step, report, save ----------------------===//
+
+#include "launch/Session.h"
+
+#include "core/Safetensors.h"
+#include "launch/SaveModel.h"
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <tuple>
+
+namespace pipemesh::runtime {
+
+static HostOptions hostOptions(const Options &options,
+                               const std::atomic<int> *interrupts) {
+  HostOptions host;
+  host.threads = options.threads;
+  host.poison = options.poison;
+  host.trace = !options.trace.empty();
+  host.interrupts = interrupts;
+  return host;
+}
+
+Session::Session(const Options &given, const std::atomic<int> *interrupts)
+    : options(given), bundle(given.bundle),
+      settings(bundle.manifest().recipe.value_or(Recipe())),
+      job(bundle, hostOptions(given, interrupts)) {
+  if (!options.recipe.empty()) {
+    if (!manifest().train)
+      fail("--recipe: the bundle was compiled with --task=eval and has no "
+           "optimizer");
+    settings = readReplacementRecipe(options.recipe, settings);
+  }
+  loadWeights();
+  if (options.resume)
+    loadOptimizer();
+}
+
+BatchShape Session::batchShape() const {
+  BatchShape shape{manifest().batch, manifest().sequence, manifest().sequence,
+                   manifest().vocabulary};
+  for (const RoleInfo &role : manifest().roles)
+    for (const BufferInfo &buffer : role.buffers)
+      if (buffer.role == "labels" && buffer.globalShape.size() == 2)
+        shape.labelColumns = buffer.globalShape[1];
+  return shape;
+}
+
+void Session::loadWeights() {
+  Checkpoint checkpoint(options.weights);
+  std::map<std::string, const StoredTensor *> tensors;
+  for (const ParameterInfo &parameter : manifest().parameters)
+    tensors[parameter.name] =
+        &checkpoint.parameter(parameter.name, parameter.shape);
+  job.onEveryRank([&](Rank &rank) {
+    const RoleInfo &info = rank.getProgram().info;
+    for (size_t i = 0; i < info.buffers.size(); ++i) {
+      const BufferInfo &buffer = info.buffers[i];
+      if (buffer.init != BufferInit::Weights)
+        continue;
+      auto found = tensors.find(buffer.parameter);
+      if (found == tensors.end())
+        fail("buffer '", buffer.name, "' holds the parameter '",
+             buffer.parameter, "', which the manifest does not list; compile "
+             "the bundle again");
+      Block block = blockOf(manifest().mesh, buffer.globalShape,
+                            buffer.localShape, buffer.sharding,
+                            manifest().mesh.coordinates(rank.number()));
+      auto *local = reinterpret_cast<float *>(rank.slot(i, 0));
+      forEachRun(buffer.globalShape, buffer.localShape, block,
+                 [&](int64_t from, int64_t to, int64_t count) {
+                   convertToF32(*found->second, from, count, local + to);
+                 });
+    }
+  });
+}
+
+void Session::loadOptimizer() {
+  std::string path =
+      (std::filesystem::path(options.weights) / optimizerFile).string();
+  SafetensorsFile file(path, "optimizer state");
+  std::string model =
+      (std::filesystem::path(options.weights) / "model.safetensors").string();
+  SafetensorsFile weights(model, "weights");
+  auto step = file.metadata().find("step");
+  auto weightsStep = weights.metadata().find("step");
+  if (step == file.metadata().end() || weightsStep == weights.metadata().end())
+    fail("--resume: '", path, "' or '", model,
+         "' has no step number; only what pmrun saved can be resumed");
+  if (step->second != weightsStep->second)
+    fail("--resume: '", path, "' is of step ", step->second, ", but '", model,
+         "' of step ", weightsStep->second,
+         "; a save was interrupted, resume from another one");
+  nextStep = std::stoll(step->second);
+  savedStep = nextStep;
+  job.onEveryRank([&](Rank &rank) {
+    const RoleInfo &info = rank.getProgram().info;
+    for (size_t i = 0; i < info.buffers.size(); ++i) {
+      const BufferInfo &buffer = info.buffers[i];
+      if (buffer.kind != BufferKind::State || buffer.role == "parameter")
+        continue;
+      if (buffer.role == "step") {
+        float value = static_cast<float>(nextStep);
+        std::memcpy(rank.slot(i, 0), &value, sizeof(value));
+        continue;
+      }
+      std::string name = buffer.role + "." + buffer.parameter;
+      const StoredTensor *tensor = file.find(name);
+      if (!tensor || tensor->dtype != "F32" ||
+          tensor->shape != buffer.globalShape)
+        fail("--resume: '", path, "' has no '", name, "' of shape ",
+             shapeText(buffer.globalShape),
+             "; it was saved with another model or recipe");
+      rank.copyIn(i, 0, tensor->data);
+    }
+  });
+}
+
+void Session::feed(Rank &rank, const Batch &batch) {
+  const RoleInfo &info = rank.getProgram().info;
+  for (size_t i = 0; i < info.buffers.size(); ++i) {
+    const BufferInfo &buffer = info.buffers[i];
+    if (buffer.kind != BufferKind::Input)
+      continue;
+    if (buffer.role == "input_ids" || buffer.role == "labels") {
+      const auto &ids =
+          buffer.role == "labels" ? batch.labels : batch.inputIds;
+      for (uint64_t slot = 0; slot < buffer.slots; ++slot)
+        rank.copyIn(i, slot, ids.data());
+      continue;
+    }
+    double value = 0;
+    if (buffer.role == "learning_rate")
+      value = settings.rate(nextStep);
+    else if (buffer.role == "beta1")
+      value = settings.beta1;
+    else if (buffer.role == "beta2")
+      value = settings.beta2;
+    else if (buffer.role == "epsilon")
+      value = settings.epsilon;
+    else if (buffer.role == "weight_decay")
+      value = settings.weightDecay;
+    else if (buffer.role == "clip_norm" && settings.clipNorm)
+      value = *settings.clipNorm;
+    else
+      fail("the bundle asks for the unknown input '", buffer.role,
+           "'; compile it again with this release's pmc");
+    auto narrow = static_cast<float>(value);
+    std::memcpy(rank.slot(i, 0), &narrow, sizeof(narrow));
+  }
+}
+
+StepResult Session::run(const Batch &batch) {
+  StepResult result;
+  result.step = nextStep;
+  result.countedTokens = batch.countedTokens;
+  if (manifest().train)
+    result.learningRate = settings.rate(nextStep);
+  uint64_t start = nanoseconds();
+  try {
+    job.onEveryRank([&](Rank &rank) {
+      feed(rank, batch);
+      rank.runStep();
+    });
+  } catch (const NonFiniteLoss &) {
+    explainNonFinite(result, /*beforeUpdate=*/true);
+  }
+  result.milliseconds = static_cast<double>(nanoseconds() - start) / 1e6;
+  result.tokensPerSecond =
+      1e3 * static_cast<double>(batch.inputIds.size()) / result.milliseconds;
+  result.loss = job.holder(manifest().loss).readScalar(manifest().loss);
+  if (!manifest().gradNorm.empty())
+    result.gradNorm =
+        job.holder(manifest().gradNorm).readScalar(manifest().gradNorm);
+  if (!std::isfinite(result.loss) ||
+      (result.gradNorm && !std::isfinite(*result.gradNorm)))
+    explainNonFinite(result, /*beforeUpdate=*/false);
+  ++nextStep;
+  return result;
+}
+
+/// Index of the first of the values that is not finite, or -1.
+static int64_t firstNonFinite(const std::vector<float> &values) {
+  for (size_t i = 0; i < values.size(); ++i)
+    if (!std::isfinite(values[i]))
+      return static_cast<int64_t>(i);
+  return -1;
+}
+
+std::string Session::keptState() const {
+  if (options.save.empty())
+    return "nothing is saved";
+  if (savedStep < 0 || options.resume)
+    return "'" + options.save + "' is left as it was";
+  return cat("the state after step ", savedStep, " in '", options.save,
+             "' is kept");
+}
+
+void Session::explainNonFinite(const StepResult &result, bool beforeUpdate) {
+  std::string subject = "the loss is not finite";
+  if (!beforeUpdate && std::isfinite(result.loss))
+    subject = "the gradient norm is not finite";
+  else if (!beforeUpdate)
+    subject = cat("the loss is ", result.loss);
+
+  std::vector<float> values;
+  auto firstParameter = [&](bool gradients) -> std::string {
+    for (const ParameterInfo &parameter : manifest().parameters) {
+      const std::string &buffer =
+          gradients ? parameter.gradient : parameter.buffer;
+      if (buffer.empty())
+        continue;
+      job.gather(buffer, values);
+      int64_t place = firstNonFinite(values);
+      if (place >= 0)
+        return cat(gradients ? "the gradient of '" : "parameter '",
+                   parameter.name, "' holds ", values[place], " at element ",
+                   place);
+    }
+    return "";
+  };
+
+  std::vector<std::string> facts;
+  if (beforeUpdate) {
+    // The parameters are those that the step started with.
+    std::string parameter = firstParameter(false);
+    if (!parameter.empty())
+      facts.push_back(parameter);
+    std::vector<std::optional<NonFiniteValue>> found(job.size());
+    job.onEveryRank(
+        [&](Rank &rank) { found[rank.number()] = rank.findNonFinite(); });
+    const NonFiniteValue *first = nullptr;
+    for (const auto &value : found)
+      if (value && (!first || std::tie(value->action, value->instruction) <
+                                  std::tie(first->action, first->instruction)))
+        first = &*value;
+    if (first)
+      facts.push_back("the first such value comes from " + first->what);
+  }
+  // Before the update each rank holds its own part of the gradient.
+  std::string gradient = firstParameter(true);
+  if (!gradient.empty())
+    facts.push_back(gradient);
+  std::string text;
+  for (const std::string &fact : facts)
+    text += "; " + fact;
+  fail(subject, " at step ", result.step, text, "; ", keptState(),
+       "; lower the learning rate, clip the gradient, or look at this step's "
+       "data");
+}
+
+void Session::captureLogits(std::vector<float> &logits) {
+  const std::string name = manifest().logits;
+  if (name.empty())
+    fail("--save-logits: the bundle keeps no logits");
+  const Rank &holder = job.holder(name);
+  const BufferInfo &buffer =
+      holder.getProgram().info.buffers[holder.getProgram().info.find(name)];
+  logits.assign(elementCount(buffer.globalShape), 0.0f);
+  for (int64_t i = 0; i < job.size(); ++i)
+    job.rank(i).afterAction = [&logits, name](Rank &rank, uint64_t index) {
+      const Program &program = rank.getProgram();
+      const pmrt_action &action = program.role.actions[index];
+      int64_t buffer = program.info.find(name);
+      if (buffer < 0 || program.role.bodies[action.body].kind != PMRT_FORWARD ||
+          !program.writes(action.body, buffer))
+        return;
+      // Ranks hold disjoint parts, or copies of which one is taken.
+      if (rank.holdsFirstCopy(program.info.buffers[buffer]))
+        rank.copyOut(buffer, action.micro_batch, logits.data());
+    };
+}
+
+void Session::saveGradients(const std::string &path) const {
+  std::vector<TensorToWrite> tensors;
+  std::vector<std::string> buffers;
+  for (const ParameterInfo &parameter : manifest().parameters) {
+    if (parameter.gradient.empty())
+      continue;
+    tensors.push_back({parameter.name, "F32", parameter.shape});
+    buffers.push_back(parameter.gradient);
+  }
+  std::vector<float> values;
+  writeSafetensors(path, tensors, {{"format", "pt"}}, [&](size_t i) {
+    job.gather(buffers[i], values);
+    return values.data();
+  });
+}
+
+void Session::save(const std::string &directory) {
+  saveModel(job, options.weights, directory, nextStep);
+  savedStep = nextStep;
+}
+
+} // namespace pipemesh::runtime

@@ -1,0 +1,70 @@
+//===- Session.h - A run: load, step, report, save ------------------------===//
+
+#ifndef PIPEMESH_RUNTIME_LAUNCH_SESSION_H
+#define PIPEMESH_RUNTIME_LAUNCH_SESSION_H
+
+#include "core/Data.h"
+#include "host/Job.h"
+#include "launch/Options.h"
+
+namespace pipemesh::runtime {
+
+/// What one step gave.
+struct StepResult {
+  int64_t step = 0;
+  double loss = 0;
+  std::optional<double> gradNorm, learningRate;
+  int64_t countedTokens = 0;
+  double milliseconds = 0, tokensPerSecond = 0;
+};
+
+/// Drives the ranks of a bundle through steps of data.
+class Session {
+public:
+  /// Opens the bundle and loads the weights.
+  Session(const Options &options, const std::atomic<int> *interrupts);
+
+  /// The number that the next step has.
+  int64_t step() const { return nextStep; }
+
+  /// Shape that data must have.
+  BatchShape batchShape() const;
+
+  /// Runs one step. Throws an Error that names the step and the place when the
+  /// loss or the gradient is not finite.
+  StepResult run(const Batch &batch);
+
+  /// Copies the logits while the next step runs, [batch, sequence, vocabulary].
+  void captureLogits(std::vector<float> &logits);
+
+  /// Writes the gradients of the step that ran last.
+  void saveGradients(const std::string &path) const;
+
+  /// Writes a model directory; see SaveModel.h.
+  void save(const std::string &directory);
+
+  /// Number of the step after which the model was last saved, or -1.
+  int64_t lastSaved() const { return savedStep; }
+
+  const Recipe &recipe() const { return settings; }
+  const Manifest &manifest() const { return bundle.manifest(); }
+  Job &getJob() { return job; }
+
+private:
+  void loadWeights();
+  void loadOptimizer();
+  void feed(Rank &rank, const Batch &batch);
+  [[noreturn]] void explainNonFinite(const StepResult &result,
+                                     bool beforeUpdate);
+  std::string keptState() const;
+
+  Options options;
+  Bundle bundle;
+  Recipe settings;
+  Job job;
+  int64_t nextStep = 0, savedStep = -1;
+};
+
+} // namespace pipemesh::runtime
+
+#endif // PIPEMESH_RUNTIME_LAUNCH_SESSION_H
