@@ -4,11 +4,13 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "pipemesh/Dialect/CHLO/CHLO.h"
+#include "pipemesh/Dialect/PM/PM.h"
+#include "pipemesh/Dialect/PMRT/PMRT.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
 
 void pipemesh::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::func::FuncDialect, stablehlo::StableHLODialect,
-                  chlo::CHLODialect>();
+                  chlo::CHLODialect, pm::PMDialect, pmrt::PMRTDialect>();
 }
 
 void pipemesh::registerAllPasses() { mlir::registerTransformsPasses(); }

@@ -1,0 +1,214 @@
+//===- PMOps.td - meshes, shardings, collectives, programs --*- tablegen -*-===//
+
+#ifndef PIPEMESH_DIALECT_PM_PMOPS_TD
+#define PIPEMESH_DIALECT_PM_PMOPS_TD
+
+include "pipemesh/Dialect/PM/PMAttrs.td"
+include "pipemesh/Dialect/PM/PMModelOps.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+class PM_Op<string mnemonic, list<Trait> traits = []>
+    : Op<PM_Dialect, mnemonic, traits>;
+
+def PM_MeshOp : PM_Op<"mesh", [Symbol]> {
+  let summary = "a mesh of devices, micro-batches and stages";
+  let description = [{
+    Named axes, outermost first: the last spatial axis runs between neighbours.
+    Spatial axes divide devices, temporal ones micro-batches, a stage axis the
+    ops of the model. All levels from the sharded graph on.
+
+    ```mlir
+    pm.mesh @mesh = [<"dp" : spatial = 2>, <"mb" : temporal = 4>]
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name,
+                       TypedArrayAttrBase<PM_MeshAxisAttr, "mesh axes">:$axes);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The axis of that name, or null.
+    MeshAxisAttr lookupAxis(::llvm::StringRef name);
+    /// The product of the sizes of the spatial axes.
+    int64_t getNumRanksPerStage();
+  }];
+}
+
+class PM_UnarySharded<string mnemonic>
+    : PM_Op<mnemonic, [Pure, AllTypesMatch<["input", "result"]>]> {
+  let results = (outs AnyRankedTensor:$result);
+}
+
+def PM_ConstrainOp : PM_UnarySharded<"constrain"> {
+  let summary = "the value must have this sharding here";
+  let description = [{
+    An annotation: propagation treats it as binding. Model and sharded levels.
+
+    ```mlir
+    %y = pm.constrain %x to <@mesh, [{"dp"}, {}]> : tensor<8x32xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input, PM_ShardingAttr:$sharding);
+  let assemblyFormat = "$input `to` $sharding attr-dict `:` type($input)";
+  let hasVerifier = 1;
+}
+
+def PM_ReshardOp : PM_UnarySharded<"reshard"> {
+  let summary = "the same global value under another sharding";
+  let description = [{
+    The identity on the global value. Inserted by propagation wherever a use
+    needs another sharding than the value has; partitioning turns it into the
+    cheapest collectives. Sharded and fragment levels.
+
+    ```mlir
+    %y = pm.reshard %x from <@mesh, [{}, {}], partial = sum{"dp"}> to <@mesh, [{}, {}]> : tensor<8x32xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input, PM_ShardingAttr:$source,
+                       PM_ShardingAttr:$target);
+  let assemblyFormat = "$input `from` $source `to` $target attr-dict `:` type($input)";
+  let hasVerifier = 1;
+}
+
+def PM_AllReduceOp : PM_Op<"all_reduce", [Pure]> {
+  let summary = "combines the parts of several ranks, and gives each the whole";
+  let description = [{
+    The members are the ranks that differ only in their coordinates on `axes`.
+    Parts are combined in the order of the ranks. Several operands are one
+    exchange (a bucket). Partitioned level; every member must reach it.
+
+    ```mlir
+    %a = pm.all_reduce sum(%x) over ["dp"] on @mesh : tensor<32x64xf32>
+    %b, %c = pm.all_reduce sum(%x, %y) over ["dp"] on @mesh : tensor<32x64xf32>, tensor<16xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs,
+                       PM_ReductionKindAttr:$kind, StrArrayAttr:$axes,
+                       FlatSymbolRefAttr:$mesh);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def PM_AxisIndexOp : PM_Op<"axis_index", [Pure]> {
+  let summary = "the rank's coordinate on a mesh axis";
+  let description = [{
+    For offsets and masks only. On a temporal axis it is the micro-batch.
+    Partitioned level.
+
+    ```mlir
+    %i = pm.axis_index "dp" on @mesh : tensor<i32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$axis, FlatSymbolRefAttr:$mesh);
+  let results = (outs 0DTensorOf<[I32]>:$result);
+  let assemblyFormat = "$axis `on` $mesh attr-dict `:` type($result)";
+}
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+def PM_ProgramOp : PM_Op<"program", [Symbol, NoTerminator,
+    NoRegionArguments, SingleBlock, SymbolTable]> {
+  let summary = "the buffers of a step and the order of its fragments";
+  let description = [{
+    Holds the `pm.buffer`s that fragments exchange values through, and one
+    `pm.role` for each pipeline rank. The fragments are the functions of the
+    module that carry `pm.fragment`; their arguments and results name a buffer
+    each. How a buffer is bound follows from its sharding:
+
+    - sharded over a temporal axis: a per-micro-batch fragment sees the slice of
+      its micro-batch, a prologue or an update all of it;
+    - partial over a temporal axis: it is zero when the step starts, and each
+      run of a fragment adds its result; the update sees the sum;
+    - otherwise: one value for the step.
+
+    Levels: fragments, partitioned, scheduled.
+
+    ```mlir
+    pm.mesh @mesh = [<"dp" : spatial = 2>, <"mb" : temporal = 2>]
+    pm.program @step on @mesh {
+      pm.buffer @input_ids input : tensor<8x20xi32> sharding <@mesh, [{"dp", "mb"}, {}]>
+      pm.buffer @grad accumulator : tensor<32x64xf32> sharding <@mesh, [{}, {}], partial = sum{"dp", "mb"}>
+      pm.role 0 {
+        pm.action prologue stage 0 micro_batch 0
+        pm.action forward stage 0 micro_batch 0
+        pm.action backward stage 0 micro_batch 0
+        pm.action forward stage 0 micro_batch 1
+        pm.action backward stage 0 micro_batch 1
+        pm.action update stage 0 micro_batch 0
+      }
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$mesh);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name `on` $mesh attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+def PM_BufferOp : PM_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
+  let summary = "a value that outlives one fragment";
+  let description = [{
+    The type is global at the fragment level and that of a rank (and
+    micro-batch) after partitioning, where `global_type` keeps the global one.
+    `role` says what an input, a state or an output is (`input_ids`,
+    `parameter`, `loss`, ...), `parameter` which parameter it belongs to.
+
+    ```mlir
+    pm.mesh @mesh = [<"dp" : spatial = 2>, <"mb" : temporal = 1>]
+    pm.program @step on @mesh {
+      pm.buffer @w state : tensor<32x64xf32> sharding <@mesh, [{}, {}]> {role = "parameter", parameter = "model.w"}
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, PM_BufferKindAttr:$kind,
+                       TypeAttrOf<AnyRankedTensor>:$type, PM_ShardingAttr:$sharding,
+                       OptionalAttr<TypeAttrOf<AnyRankedTensor>>:$global_type,
+                       OptionalAttr<StrAttr>:$role,
+                       OptionalAttr<StrAttr>:$parameter);
+  let assemblyFormat = "$sym_name $kind `:` $type `sharding` $sharding attr-dict";
+}
+
+def PM_RoleOp : PM_Op<"role", [NoTerminator, NoRegionArguments, SingleBlock,
+                               HasParent<"ProgramOp">]> {
+  let summary = "the total order of actions of one pipeline rank";
+  let description = [{
+    Filled by `pm-schedule`.
+
+    ```mlir
+    pm.mesh @mesh = [<"dp" : spatial = 1>, <"mb" : temporal = 1>]
+    pm.program @step on @mesh {
+      pm.role 0 {
+        pm.action forward stage 0 micro_batch 0
+      }
+    }
+    ```
+  }];
+  let arguments = (ins I64Attr:$pipeline_rank);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$pipeline_rank attr-dict-with-keyword $body";
+}
+
+def PM_ActionOp : PM_Op<"action", [HasParent<"RoleOp">]> {
+  let summary = "one run of a fragment";
+  let description = [{
+    The micro-batch of a prologue or an update is 0.
+
+    ```mlir
+    pm.mesh @mesh = [<"dp" : spatial = 1>, <"mb" : temporal = 1>]
+    pm.program @step on @mesh {
+      pm.role 0 {
+        pm.action update stage 0 micro_batch 0
+      }
+    }
+    ```
+  }];
+  let arguments = (ins PM_FragmentKindAttr:$kind, I64Attr:$stage,
+                       I64Attr:$micro_batch);
+  let assemblyFormat = "$kind `stage` $stage `micro_batch` $micro_batch attr-dict";
+}
+
+#endif

@@ -1,0 +1,52 @@
+//===- PMRTKernelOps.td - ops of the kernel step ------------*- tablegen -*-===//
+
+#ifndef PIPEMESH_DIALECT_PMRT_PMRTKERNELOPS_TD
+#define PIPEMESH_DIALECT_PMRT_PMRTKERNELOPS_TD
+
+include "pipemesh/Dialect/PMRT/PMRTDialect.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def PMRT_FusedOp : Op<PMRT_Dialect, "fused", [Pure, IsolatedFromAbove,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "tensor ops that become one kernel";
+  let description = [{
+    The region's arguments are the operands; it yields the results. Everything
+    in it is computed in one pass through memory: nothing but operands and
+    results has a buffer. `in_place[i]` is the operand whose buffer result i may
+    take over (every element is read before the element at the same place is
+    written, also when rows are computed in parallel), or -1.
+
+    ```mlir
+    %r = pmrt.fused (%x, %y) in_place [0] : (tensor<8x32xf32>, tensor<8x32xf32>) -> tensor<8x32xf32> {
+    ^bb0(%a: tensor<8x32xf32>, %b: tensor<8x32xf32>):
+      %0 = stablehlo.add %a, %b : tensor<8x32xf32>
+      pmrt.yield %0 : tensor<8x32xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs,
+                       DenseI64ArrayAttr:$in_place);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "`(` $inputs `)` `in_place` $in_place attr-dict `:` functional-type($inputs, $results) $body";
+  let hasVerifier = 1;
+}
+
+def PMRT_YieldOp : Op<PMRT_Dialect, "yield", [Pure, Terminator,
+    ParentOneOf<["FusedOp"]>]> {
+  let summary = "the results of a fused kernel";
+  let description = [{
+    ```mlir
+    %r = pmrt.fused (%x) in_place [0] : (tensor<8xf32>) -> tensor<8xf32> {
+    ^bb0(%a: tensor<8xf32>):
+      %0 = stablehlo.negate %a : tensor<8xf32>
+      pmrt.yield %0 : tensor<8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$results);
+  let builders = [OpBuilder<(ins), [{}]>];
+  let assemblyFormat = "($results^ `:` type($results))? attr-dict";
+}
+
+#endif

@@ -1,0 +1,9 @@
+//===- PMRTOps.td - all ops of the pmrt dialect -------------*- tablegen -*-===//
+
+#ifndef PIPEMESH_DIALECT_PMRT_PMRTOPS_TD
+#define PIPEMESH_DIALECT_PMRT_PMRTOPS_TD
+
+include "pipemesh/Dialect/PMRT/PMRTDialect.td"
+include "pipemesh/Dialect/PMRT/PMRTKernelOps.td"
+
+#endif

@@ -1,0 +1,185 @@
+//===- PMDialect.cpp - registration and discardable attributes ------------===//
+
+#include "pipemesh/Dialect/PM/PM.h"
+#include "pipemesh/Dialect/StableHLO/StableHLO.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace pipemesh;
+using namespace pipemesh::pm;
+
+#include "pipemesh/Dialect/PM/PMDialect.cpp.inc"
+#include "pipemesh/Dialect/PM/PMEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "pipemesh/Dialect/PM/PMAttrs.cpp.inc"
+
+void PMDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "pipemesh/Dialect/PM/PMAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "pipemesh/Dialect/PM/PMOps.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Discardable attributes
+//===----------------------------------------------------------------------===//
+
+/// A sharding must have one entry for each dimension of the value.
+static LogicalResult checkRank(Operation *op, Attribute attr, Type type) {
+  auto sharding = dyn_cast<ShardingAttr>(attr);
+  if (!sharding)
+    return op->emitOpError("'pm.sharding' must be a #pm.sharding, but is ")
+           << attr;
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return op->emitOpError("a sharding needs a ranked tensor, but the type is ")
+           << type;
+  if (static_cast<int64_t>(sharding.getDims().size()) != tensor.getRank())
+    return op->emitOpError("sharding ")
+           << sharding << " has " << sharding.getDims().size()
+           << " dimensions, but the value is " << type;
+  return success();
+}
+
+LogicalResult PMDialect::verifyOperationAttribute(Operation *op,
+                                                  NamedAttribute attr) {
+  StringRef name = attr.getName();
+  if (name == kShardingsAttr) {
+    auto list = dyn_cast<ArrayAttr>(attr.getValue());
+    if (!list || list.size() != op->getNumResults())
+      return op->emitOpError("'pm.shardings' must list one sharding for each of "
+                             "the op's ")
+             << op->getNumResults() << " results";
+    for (auto [entry, type] : llvm::zip(list, op->getResultTypes()))
+      if (failed(checkRank(op, entry, type)))
+        return failure();
+  } else if (name == kPhaseAttr) {
+    auto phase = dyn_cast<StringAttr>(attr.getValue());
+    if (!phase || (phase != "forward" && phase != "backward" &&
+                   phase != "update"))
+      return op->emitOpError("'pm.phase' must be \"forward\", \"backward\" or "
+                             "\"update\", but is ")
+             << attr.getValue();
+  } else if (name == kFragmentAttr) {
+    if (!isa<FragmentAttr>(attr.getValue()))
+      return op->emitOpError("'pm.fragment' must be a #pm.fragment, but is ")
+             << attr.getValue();
+    if (!isa<FunctionOpInterface>(op))
+      return op->emitOpError("'pm.fragment' belongs on a function");
+  }
+  return success();
+}
+
+static LogicalResult verifyValueAttribute(Operation *op, NamedAttribute attr,
+                                          Type type) {
+  StringRef name = attr.getName();
+  if (name == kShardingAttr)
+    return checkRank(op, attr.getValue(), type);
+  if (name == kStateAttr && !isa<StateAttr>(attr.getValue()))
+    return op->emitOpError("'pm.state' must be a #pm.state, but is ")
+           << attr.getValue();
+  if ((name == kInputAttr || name == kOutputAttr || name == kNameAttr) &&
+      !isa<StringAttr>(attr.getValue()))
+    return op->emitOpError("'") << name << "' must be a string, but is "
+                                << attr.getValue();
+  if (name == kBufferAttr && !isa<FlatSymbolRefAttr>(attr.getValue()))
+    return op->emitOpError("'pm.buffer' must be a symbol, but is ")
+           << attr.getValue();
+  return success();
+}
+
+LogicalResult PMDialect::verifyRegionArgAttribute(Operation *op,
+                                                  unsigned regionIndex,
+                                                  unsigned argIndex,
+                                                  NamedAttribute attr) {
+  Type type;
+  if (auto function = dyn_cast<FunctionOpInterface>(op)) {
+    if (argIndex >= function.getNumArguments())
+      return op->emitOpError("attribute '")
+             << attr.getName() << "' on argument " << argIndex << " of "
+             << function.getNumArguments();
+    type = function.getArgumentTypes()[argIndex];
+  } else {
+    type = op->getRegion(regionIndex).getArgument(argIndex).getType();
+  }
+  return verifyValueAttribute(op, attr, type);
+}
+
+LogicalResult PMDialect::verifyRegionResultAttribute(Operation *op, unsigned,
+                                                     unsigned resultIndex,
+                                                     NamedAttribute attr) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function)
+    return success();
+  return verifyValueAttribute(op, attr, function.getResultTypes()[resultIndex]);
+}
+
+//===----------------------------------------------------------------------===//
+// Helpers
+//===----------------------------------------------------------------------===//
+
+MeshOp pm::lookupMesh(Operation *op) {
+  while (op->getParentOp())
+    op = op->getParentOp();
+  for (Region &region : op->getRegions())
+    for (Block &block : region)
+      for (auto mesh : block.getOps<MeshOp>())
+        return mesh;
+  return {};
+}
+
+ShardingAttr pm::getSharding(Value value) {
+  if (auto arg = dyn_cast<BlockArgument>(value)) {
+    auto function = dyn_cast<FunctionOpInterface>(arg.getOwner()->getParentOp());
+    if (!function)
+      return {};
+    return function.getArgAttrOfType<ShardingAttr>(arg.getArgNumber(),
+                                                   kShardingAttr);
+  }
+  auto result = cast<OpResult>(value);
+  auto list = result.getOwner()->getAttrOfType<ArrayAttr>(kShardingsAttr);
+  if (!list || result.getResultNumber() >= list.size())
+    return {};
+  return dyn_cast<ShardingAttr>(list[result.getResultNumber()]);
+}
+
+void pm::setSharding(Value value, ShardingAttr sharding) {
+  if (auto arg = dyn_cast<BlockArgument>(value)) {
+    auto function = cast<FunctionOpInterface>(arg.getOwner()->getParentOp());
+    function.setArgAttr(arg.getArgNumber(), kShardingAttr, sharding);
+    return;
+  }
+  auto result = cast<OpResult>(value);
+  Operation *op = result.getOwner();
+  SmallVector<Attribute> list;
+  if (auto old = op->getAttrOfType<ArrayAttr>(kShardingsAttr)) {
+    list.assign(old.begin(), old.end());
+  } else {
+    for (Type type : op->getResultTypes()) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      list.push_back(ShardingAttr::getReplicated(
+          op->getContext(), sharding.getMesh(), tensor ? tensor.getRank() : 0));
+    }
+  }
+  list[result.getResultNumber()] = sharding;
+  op->setAttr(kShardingsAttr, ArrayAttr::get(op->getContext(), list));
+}
+
+StringRef pm::getModelName(Location loc) {
+  if (auto name = dyn_cast<NameLoc>(loc))
+    return name.getName().getValue();
+  if (auto fused = dyn_cast<FusedLoc>(loc))
+    for (Location part : fused.getLocations())
+      if (StringRef name = getModelName(part); !name.empty())
+        return name;
+  if (auto call = dyn_cast<CallSiteLoc>(loc))
+    return getModelName(call.getCallee());
+  return "";
+}
