@@ -77,8 +77,8 @@ def PM_ShardingAttr : PM_Attr<"Sharding", "sharding"> {
     which the ranks hold parts to be combined:
 
     ```mlir
-    #pm.sharding<@mesh, [{"dp", "mb"}, {}]>
-    #pm.sharding<@mesh, [{}, {"tp"}], partial = sum{"dp", "mb"}>
+    #pm.sharding<@mesh, [{"dp", "mb"}, {} ]>
+    #pm.sharding<@mesh, [{}, {"tp"} ], partial = sum{"dp", "mb"}>
     ```
 
     An axis occurs once. Axes that do not occur are replicated over.

@@ -46,7 +46,7 @@ def PM_ConstrainOp : PM_UnarySharded<"constrain"> {
     An annotation: propagation treats it as binding. Model and sharded levels.
 
     ```mlir
-    %y = pm.constrain %x to <@mesh, [{"dp"}, {}]> : tensor<8x32xf32>
+    %y = pm.constrain %x to <@mesh, [{"dp"}, {} ]> : tensor<8x32xf32>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$input, PM_ShardingAttr:$sharding);
@@ -62,7 +62,7 @@ def PM_ReshardOp : PM_UnarySharded<"reshard"> {
     cheapest collectives. Sharded and fragment levels.
 
     ```mlir
-    %y = pm.reshard %x from <@mesh, [{}, {}], partial = sum{"dp"}> to <@mesh, [{}, {}]> : tensor<8x32xf32>
+    %y = pm.reshard %x from <@mesh, [{}, {} ], partial = sum{"dp"}> to <@mesh, [{}, {} ]> : tensor<8x32xf32>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$input, PM_ShardingAttr:$source,
@@ -130,8 +130,8 @@ def PM_ProgramOp : PM_Op<"program", [Symbol, NoTerminator,
     ```mlir
     pm.mesh @mesh = [<"dp" : spatial = 2>, <"mb" : temporal = 2>]
     pm.program @step on @mesh {
-      pm.buffer @input_ids input : tensor<8x20xi32> sharding <@mesh, [{"dp", "mb"}, {}]>
-      pm.buffer @grad accumulator : tensor<32x64xf32> sharding <@mesh, [{}, {}], partial = sum{"dp", "mb"}>
+      pm.buffer @input_ids input : tensor<8x20xi32> sharding <@mesh, [{"dp", "mb"}, {} ]>
+      pm.buffer @grad accumulator : tensor<32x64xf32> sharding <@mesh, [{}, {} ], partial = sum{"dp", "mb"}>
       pm.role 0 {
         pm.action prologue stage 0 micro_batch 0
         pm.action forward stage 0 micro_batch 0
@@ -160,7 +160,7 @@ def PM_BufferOp : PM_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
     ```mlir
     pm.mesh @mesh = [<"dp" : spatial = 2>, <"mb" : temporal = 1>]
     pm.program @step on @mesh {
-      pm.buffer @w state : tensor<32x64xf32> sharding <@mesh, [{}, {}]> {role = "parameter", parameter = "model.w"}
+      pm.buffer @w state : tensor<32x64xf32> sharding <@mesh, [{}, {} ]> {role = "parameter", parameter = "model.w"}
     }
     ```
   }];
