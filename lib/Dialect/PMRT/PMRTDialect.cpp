@@ -1,15 +1,24 @@
 //===- PMRTDialect.cpp - registration and verifiers -----------------------===//
 
 #include "pipemesh/Dialect/PMRT/PMRT.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace pipemesh::pmrt;
 
 #include "pipemesh/Dialect/PMRT/PMRTDialect.cpp.inc"
+#include "pipemesh/Dialect/PMRT/PMRTEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "pipemesh/Dialect/PMRT/PMRTAttrs.cpp.inc"
 #define GET_OP_CLASSES
 #include "pipemesh/Dialect/PMRT/PMRTOps.cpp.inc"
 
 void PMRTDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "pipemesh/Dialect/PMRT/PMRTAttrs.cpp.inc"
+      >();
   addOperations<
 #define GET_OP_LIST
 #include "pipemesh/Dialect/PMRT/PMRTOps.cpp.inc"
@@ -35,5 +44,60 @@ LogicalResult FusedOp::verify() {
              << index << " the buffer of operand " << operand
              << ", which is not an operand of the same type";
   }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Place: <read @buffer + offset : bytes>
+//===----------------------------------------------------------------------===//
+
+Attribute PlaceAttr::parse(AsmParser &parser, Type) {
+  StringRef word;
+  SMLoc loc;
+  FlatSymbolRefAttr buffer;
+  int64_t offset = 0, bytes = 0;
+  if (parser.parseLess())
+    return {};
+  loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&word))
+    return {};
+  auto access = symbolizeAccess(word);
+  if (!access) {
+    parser.emitError(loc, "expected read, write or update, but found '")
+        << word << "'";
+    return {};
+  }
+  if (failed(parser.parseOptionalKeyword("scratch")) &&
+      parser.parseAttribute(buffer))
+    return {};
+  if (parser.parsePlus() || parser.parseInteger(offset) ||
+      parser.parseColon() || parser.parseInteger(bytes) ||
+      parser.parseGreater())
+    return {};
+  return get(parser.getContext(), *access, buffer, offset, bytes);
+}
+
+void PlaceAttr::print(AsmPrinter &printer) const {
+  printer << "<" << stringifyAccess(getAccess()) << " ";
+  if (getBuffer())
+    printer << getBuffer();
+  else
+    printer << "scratch";
+  printer << " + " << getOffset() << " : " << getBytes() << ">";
+}
+
+LogicalResult GemmOp::verify() {
+  if (getPlaces().size() != 3)
+    return emitOpError("needs the places of A, B and C, but has ")
+           << getPlaces().size();
+  if (getLeading().size() != 3 || getTrans().size() != 2)
+    return emitOpError("needs three leading dimensions and two transpositions");
+  size_t rank = getBatch().size();
+  if (rank > 4)
+    return emitOpError("has ") << rank << " batch dimensions, at most 4 fit";
+  if (getStrideA().size() != rank || getStrideB().size() != rank ||
+      getStrideC().size() != rank)
+    return emitOpError("needs one stride of A, B and C for each of ")
+           << rank << " batch dimensions";
   return success();
 }

@@ -12,6 +12,9 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "pipemesh/Dialect/PMRT/PMRTDialect.h.inc"
+#include "pipemesh/Dialect/PMRT/PMRTEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "pipemesh/Dialect/PMRT/PMRTAttrs.h.inc"
 #define GET_OP_CLASSES
 #include "pipemesh/Dialect/PMRT/PMRTOps.h.inc"
 

@@ -4,6 +4,8 @@
 #define PIPEMESH_DIALECT_PMRT_PMRTOPS_TD
 
 include "pipemesh/Dialect/PMRT/PMRTDialect.td"
+include "pipemesh/Dialect/PMRT/PMRTAttrs.td"
 include "pipemesh/Dialect/PMRT/PMRTKernelOps.td"
+include "pipemesh/Dialect/PMRT/PMRTProgramOps.td"
 
 #endif

@@ -1,0 +1,81 @@
+//===- Passes.td - lowering to the runtime program ----------*- tablegen -*-===//
+
+#ifndef PIPEMESH_LOWER_PASSES_TD
+#define PIPEMESH_LOWER_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def PrepareGemms : Pass<"pm-prepare-gemms", "::mlir::func::FuncOp"> {
+  let summary = "give every dot_general the layout of a matrix product";
+  let description = [{
+    Before: a partitioned fragment. After: the dimensions of each operand of a
+    `stablehlo.dot_general` collapse to batch dimensions and one matrix, stored
+    by rows or by columns; where they did not, a `stablehlo.transpose` stands in
+    front. Nothing is transposed that the GEMM can read through its strides.
+
+    ```mlir
+    // before: k lies outside of both free dimensions and between them
+    %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<4x5x6xf32>, tensor<5x7xf32>) -> tensor<4x6x7xf32>
+    // after
+    %t = stablehlo.transpose %a, dims = [0, 2, 1] : (tensor<4x5x6xf32>) -> tensor<4x6x5xf32>
+    %0 = stablehlo.dot_general %t, %b, contracting_dims = [2] x [0] : (tensor<4x6x5xf32>, tensor<5x7xf32>) -> tensor<4x6x7xf32>
+    ```
+  }];
+  let dependentDialects = ["::pipemesh::stablehlo::StableHLODialect"];
+}
+
+def MaterializeAccumulation
+    : Pass<"pm-materialize-accumulation", "::mlir::ModuleOp"> {
+  let summary = "make the accumulation over micro-batches explicit";
+  let description = [{
+    Before: partitioned fragments, whose results that are bound to a buffer
+    partial over a temporal axis are added to it implicitly. After: where the
+    axis is longer than 1, the sum is in the body. A matrix product that is used
+    for nothing else is marked `pmrt.accumulate` and adds to the buffer itself;
+    any other result gets an argument with the buffer's value and an add.
+
+    ```mlir
+    // before
+    func.func @stage0_backward(...) -> (tensor<32xf32> {pm.buffer = @acc}) {
+      return %g : tensor<32xf32>
+    // after
+    func.func @stage0_backward(..., %old: tensor<32xf32> {pm.buffer = @acc}) -> (tensor<32xf32> {pm.buffer = @acc}) {
+      %sum = stablehlo.add %old, %g : tensor<32xf32>
+      return %sum : tensor<32xf32>
+    ```
+  }];
+  let dependentDialects = ["::pipemesh::stablehlo::StableHLODialect"];
+}
+
+def LowerToRuntime : Pass<"pm-lower-to-runtime", "::mlir::ModuleOp"> {
+  let summary = "give every value a place, and flatten fragments into bodies";
+  let description = [{
+    Before: a scheduled `pm.program` whose fragments hold only `pmrt.fused`,
+    `stablehlo.dot_general`, `stablehlo.reshape` and `pm.all_reduce`. After: one
+    `pmrt.role` a `pm.role`, with buffers, bodies and actions, and one private
+    function with the attribute `pmrt.kernel` for each distinct kernel; the
+    fragment functions are gone. `pm.mesh` and `pm.program` stay: they are what
+    the manifest is written from.
+
+    Results are computed in the buffer that they are bound to, reshapes are
+    views, element-wise kernels work in place, and scratch is reused as soon as a
+    value is dead.
+
+    ```mlir
+    // before
+    func.func @stage0_forward(%x: tensor<4x8xf32> {pm.buffer = @x}, %w: tensor<2x8xf32> {pm.buffer = @w})
+        -> (tensor<4x2xf32> {pm.buffer = @y}) attributes {pm.fragment = #pm.fragment<forward, 0>} {
+      %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [1] : (tensor<4x8xf32>, tensor<2x8xf32>) -> tensor<4x2xf32>
+      return %0 : tensor<4x2xf32>
+    }
+    // after
+    pmrt.body @stage0_forward "forward" stage 0 {
+      pmrt.gemm [#pmrt.place<read @x + 0 : 128>, #pmrt.place<read @w + 0 : 64>, #pmrt.place<write @y + 0 : 32>]
+        m 4 n 2 k 8 ld [8, 8, 2] trans [0, 1] batch [] strides [] [] [] : f32
+    }
+    ```
+  }];
+  let dependentDialects = ["::pipemesh::pmrt::PMRTDialect"];
+}
+
+#endif
