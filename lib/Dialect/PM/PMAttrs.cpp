@@ -4,9 +4,20 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace pipemesh::pm;
+
+#define GET_ATTRDEF_CLASSES
+#include "pipemesh/Dialect/PM/PMAttrs.cpp.inc"
+
+void PMDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "pipemesh/Dialect/PM/PMAttrs.cpp.inc"
+      >();
+}
 
 LogicalResult MeshAxisAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    StringAttr name, AxisKind kind,

@@ -5,7 +5,6 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace pipemesh;
@@ -13,14 +12,9 @@ using namespace pipemesh::pm;
 
 #include "pipemesh/Dialect/PM/PMDialect.cpp.inc"
 #include "pipemesh/Dialect/PM/PMEnums.cpp.inc"
-#define GET_ATTRDEF_CLASSES
-#include "pipemesh/Dialect/PM/PMAttrs.cpp.inc"
 
 void PMDialect::initialize() {
-  addAttributes<
-#define GET_ATTRDEF_LIST
-#include "pipemesh/Dialect/PM/PMAttrs.cpp.inc"
-      >();
+  registerAttributes();
   addOperations<
 #define GET_OP_LIST
 #include "pipemesh/Dialect/PM/PMOps.cpp.inc"

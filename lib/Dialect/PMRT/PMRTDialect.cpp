@@ -25,6 +25,8 @@ void PMRTDialect::initialize() {
       >();
 }
 
+void YieldOp::build(OpBuilder &, OperationState &) {}
+
 LogicalResult FusedOp::verify() {
   Block &block = getBody().front();
   if (block.getArgumentTypes() != getInputs().getTypes())

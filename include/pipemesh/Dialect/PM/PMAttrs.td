@@ -31,7 +31,7 @@ def PM_MeshAxisAttr : PM_Attr<"MeshAxis", "axis"> {
   let summary = "a named mesh axis with its kind and size";
   let parameters = (ins "::mlir::StringAttr":$name, "AxisKind":$kind,
                         "int64_t":$size);
-  let assemblyFormat = "`<` $name `:` $kind `=` $size `>`";
+  let assemblyFormat = "`<` $name `,` $kind `=` $size `>`";
   let genVerifyDecl = 1;
 }
 

@@ -34,6 +34,10 @@ def PM_Dialect : Dialect {
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
+  let extraClassDeclaration = [{
+    /// Where the attributes' storage is known.
+    void registerAttributes();
+  }];
 }
 
 #endif

@@ -20,7 +20,7 @@ def PM_MeshOp : PM_Op<"mesh", [Symbol]> {
     ops of the model. All levels from the sharded graph on.
 
     ```mlir
-    pm.mesh @mesh = [<"dp" : spatial = 2>, <"mb" : temporal = 4>]
+    pm.mesh @mesh = [<"dp", spatial = 2>, <"mb", temporal = 4>]
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
@@ -128,7 +128,7 @@ def PM_ProgramOp : PM_Op<"program", [Symbol, NoTerminator,
     Levels: fragments, partitioned, scheduled.
 
     ```mlir
-    pm.mesh @mesh = [<"dp" : spatial = 2>, <"mb" : temporal = 2>]
+    pm.mesh @mesh = [<"dp", spatial = 2>, <"mb", temporal = 2>]
     pm.program @step on @mesh {
       pm.buffer @input_ids input : tensor<8x20xi32> sharding <@mesh, [{"dp", "mb"}, {} ]>
       pm.buffer @grad accumulator : tensor<32x64xf32> sharding <@mesh, [{}, {} ], partial = sum{"dp", "mb"}>
@@ -158,7 +158,7 @@ def PM_BufferOp : PM_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
     `parameter`, `loss`, ...), `parameter` which parameter it belongs to.
 
     ```mlir
-    pm.mesh @mesh = [<"dp" : spatial = 2>, <"mb" : temporal = 1>]
+    pm.mesh @mesh = [<"dp", spatial = 2>, <"mb", temporal = 1>]
     pm.program @step on @mesh {
       pm.buffer @w state : tensor<32x64xf32> sharding <@mesh, [{}, {} ]> {role = "parameter", parameter = "model.w"}
     }
@@ -179,7 +179,7 @@ def PM_RoleOp : PM_Op<"role", [NoTerminator, NoRegionArguments, SingleBlock,
     Filled by `pm-schedule`.
 
     ```mlir
-    pm.mesh @mesh = [<"dp" : spatial = 1>, <"mb" : temporal = 1>]
+    pm.mesh @mesh = [<"dp", spatial = 1>, <"mb", temporal = 1>]
     pm.program @step on @mesh {
       pm.role 0 {
         pm.action forward stage 0 micro_batch 0
@@ -198,7 +198,7 @@ def PM_ActionOp : PM_Op<"action", [HasParent<"RoleOp">]> {
     The micro-batch of a prologue or an update is 0.
 
     ```mlir
-    pm.mesh @mesh = [<"dp" : spatial = 1>, <"mb" : temporal = 1>]
+    pm.mesh @mesh = [<"dp", spatial = 1>, <"mb", temporal = 1>]
     pm.program @step on @mesh {
       pm.role 0 {
         pm.action update stage 0 micro_batch 0

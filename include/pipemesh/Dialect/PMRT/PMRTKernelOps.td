@@ -45,7 +45,7 @@ def PMRT_YieldOp : Op<PMRT_Dialect, "yield", [Pure, Terminator,
     ```
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$results);
-  let builders = [OpBuilder<(ins), [{}]>];
+  let builders = [OpBuilder<(ins)>];
   let assemblyFormat = "($results^ `:` type($results))? attr-dict";
 }
 
