@@ -10,7 +10,6 @@ import sys
 import time
 
 import curves
-import trace_summary
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.path.join(ROOT, "build", "bin")
@@ -30,6 +29,7 @@ def shown(path):
 
 
 def call(*command):
+    """Runs a command that must succeed; returns what it printed."""
     result = subprocess.run(command, stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True)
     if result.returncode != 0:
@@ -69,67 +69,18 @@ def prepare(steps):
     return text, model, recipe, made["parameters"]
 
 
-class Progress:
-    """One line that is rewritten in a terminal, a line now and then elsewhere."""
-
-    def __init__(self, what, steps):
-        self.what, self.steps = what, steps
-        self.live = sys.stdout.isatty()
-        self.started = time.monotonic()
-        self.next = 0
-
-    def show(self, record):
-        done = record["step"] + 1
-        if not self.live and done < self.next and done < self.steps:
-            return
-        self.next = done + max(1, self.steps // 10)
-        passed = time.monotonic() - self.started
-        left = passed / done * (self.steps - done)
-        line = (f"  {self.what}: step {done}/{self.steps}  loss "
-                f"{record['loss']:.3f}  {record['tokens_per_s']:,.0f} tokens/s  "
-                f"{left:.0f} s left")
-        if self.live:
-            print(f"\r\x1b[K{line}", end="\n" if done == self.steps else "",
-                  flush=True)
-        else:
-            print(line, flush=True)
-
-
-def train(bundle, model, text, steps, what):
-    """Runs pmrun and shows its metrics as they come. Returns them."""
+def train(bundle, model, text, steps):
+    """Runs pmrun, which shows its progress. Returns the metrics of each step and
+    pmrun's summary."""
     metrics = bundle + ".metrics.jsonl"
-    trace = bundle + ".trace.json"
-    for path in (metrics, trace):
-        if os.path.exists(path):
-            os.remove(path)
-    log = open(bundle + ".log", "w")
-    process = subprocess.Popen(
+    result = subprocess.run(
         [os.path.join(BIN, "pmrun"), bundle, f"--weights={model}",
          f"--data={text}", f"--steps={steps}", f"--metrics={metrics}",
-         f"--trace={trace}", f"--save={bundle}.trained"],
-        stdout=log, stderr=subprocess.STDOUT)
-    progress = Progress(what, steps)
-    records, stream, pending = [], None, ""
-    while True:
-        ended = process.poll() is not None  # before the last look at the file
-        if stream is None and os.path.exists(metrics):
-            stream = open(metrics)
-        pending += stream.read() if stream else ""
-        *lines, pending = pending.split("\n")
-        for line in lines:
-            records.append(json.loads(line))
-            progress.show(records[-1])
-        if ended:
-            break
-        time.sleep(0.2)
-    if stream:
-        stream.close()
-    log.close()
-    if process.returncode != 0:
-        with open(bundle + ".log") as file:
-            print(file.read(), file=sys.stderr)
-        sys.exit(f"quickstart: pmrun ended with status {process.returncode}")
-    return records
+         f"--save={bundle}.trained"], stdout=subprocess.PIPE, text=True)
+    if result.returncode != 0:
+        sys.exit(f"quickstart: pmrun ended with status {result.returncode}")
+    with open(metrics) as file:
+        return [json.loads(line) for line in file], result.stdout.rstrip()
 
 
 def main():
@@ -144,7 +95,7 @@ def main():
     say(f"the model: llama architecture, 4 layers, {parameters:,} parameters, "
         f"bytes as tokens; {args.steps} updates of {BATCH} x {SEQUENCE} tokens")
 
-    series, medians = [], []
+    series, summaries = [], []
     for name, strategy, what in RUNS:
         bundle = os.path.join(OUT, name)
         started = time.monotonic()
@@ -153,12 +104,10 @@ def main():
              f"--recipe={recipe}", "-o", bundle)
         say(f"compiled for {what} ({strategy}) in "
             f"{time.monotonic() - started:.1f} s; training")
-        records = train(bundle, model, text, args.steps, what)
+        records, summary = train(bundle, model, text, args.steps)
+        summaries.append(summary)
         series.append(curves.Series(
             f"{what} ({strategy})", [(r["step"], r["loss"]) for r in records]))
-        times = sorted(r["step_ms"] for r in records)
-        medians.append(times[len(times) // 2])
-
     picture = os.path.join(OUT, "loss.svg")
     with open(picture, "w", encoding="utf-8") as file:
         file.write(curves.svg(series, "A byte-level model on the King James text",
@@ -169,17 +118,16 @@ def main():
     apart = max(abs(a - b) for a, b in zip(first, second))
     print(f"\nThe two runs' losses are at most {apart:.2g} apart: the same training, "
           "partitioned differently.")
-    print(f"Median step: {medians[0]:.1f} ms on two ranks, {medians[1]:.1f} ms on "
-          "one.\n")
-    print("Where each rank's time went:")
+    for (_, strategy, what), summary in zip(RUNS, summaries):
+        print(f"\n{what} ({strategy}):\n{summary}")
     bundle = os.path.join(OUT, RUNS[0][0])
-    print(trace_summary.bars(trace_summary.read(bundle + ".trace.json"),
-                             colour=colour))
+    call(os.path.join(BIN, "pmrun"), bundle, f"--weights={model}",
+         f"--data={text}", "--steps=3", f"--trace={bundle}.trace.json", "--quiet")
     print(f"""
 Files:
   {shown(picture)}  the loss curves as a picture
-  {shown(bundle)}.trace.json  every instruction of each rank; open it at
-      https://ui.perfetto.dev or in chrome://tracing
+  {shown(bundle)}.trace.json  three steps, every instruction of each rank; open
+      it at https://ui.perfetto.dev
   {shown(bundle)}.trained/  the trained model, which transformers loads too
 
 To go on:
