@@ -31,7 +31,8 @@ Bundle::Bundle(const std::string &directory,
     fail("'", directory, "' is not a bundle: there is no such folder");
   fs::path manifestPath = fs::path(directory) / "manifest.json";
   if (!fs::exists(manifestPath, error))
-    fail("'", directory, "' is not a bundle: it has no manifest.json; name a "
+    fail("'", directory,
+         "' is not a bundle: it has no manifest.json; name a "
          "folder written by pmc");
   content = parseManifest(readTextFile(manifestPath.string(), "manifest"),
                           manifestPath.string());
@@ -138,8 +139,8 @@ void checkRole(const pmrt_role &role, const RoleInfo &info,
     if (described.dtype != dtypeName(buffer.dtype))
       wrong("buffer '", buffer.name, "' is of ", dtypeName(buffer.dtype),
             ", but in the manifest of ", described.dtype);
-    uint64_t end = buffer.offset + buffer.bytes +
-                   (buffer.slots - 1) * buffer.slot_stride;
+    uint64_t end =
+        buffer.offset + buffer.bytes + (buffer.slots - 1) * buffer.slot_stride;
     if (end > role.arena_bytes)
       wrong("buffer '", buffer.name, "' ends at byte ", end, " of an arena of ",
             role.arena_bytes);
@@ -215,10 +216,11 @@ void checkRole(const pmrt_role &role, const RoleInfo &info,
       if (instruction.opcode == PMRT_OP_GEMM &&
           static_cast<const pmrt_gemm *>(instruction.descriptor)->dtype !=
               PMRT_F32)
-        wrong(here(), " is a matrix product of ",
-              dtypeName(static_cast<const pmrt_gemm *>(instruction.descriptor)
-                            ->dtype),
-              ", but the host backend has f32");
+        wrong(
+            here(), " is a matrix product of ",
+            dtypeName(
+                static_cast<const pmrt_gemm *>(instruction.descriptor)->dtype),
+            ", but the host backend has f32");
       if (instruction.opcode == PMRT_OP_COPY &&
           instruction.operands[0].bytes != instruction.operands[1].bytes)
         wrong(here(), " copies ", instruction.operands[0].bytes,

@@ -81,8 +81,8 @@ void AtomicFile::write(const void *data, uint64_t bytes) {
   const char *position = static_cast<const char *>(data);
   while (bytes) {
     // The kernel writes at most 2 GiB at once.
-    ssize_t written = ::write(descriptor, position,
-                              bytes < (1u << 30) ? bytes : (1u << 30));
+    ssize_t written =
+        ::write(descriptor, position, bytes < (1u << 30) ? bytes : (1u << 30));
     if (written < 0 && errno == EINTR)
       continue;
     if (written <= 0)

@@ -54,8 +54,8 @@ struct Reader {
     try {
       return value.get<T>();
     } catch (const json::exception &) {
-      wrong(where, cat("has '", key, "' = ", value.dump(),
-                       " of the wrong type"));
+      wrong(where,
+            cat("has '", key, "' = ", value.dump(), " of the wrong type"));
     }
   }
 
@@ -85,14 +85,14 @@ static BufferInfo parseBuffer(const Reader &reader, const json &value,
   BufferInfo buffer;
   buffer.name = reader.get<std::string>(value, "name", where);
   std::string here = cat("buffer '", buffer.name, "'");
-  buffer.kind = choose<BufferKind>(
-      reader, here + ": kind", reader.get<std::string>(value, "kind", here),
-      {{"input", BufferKind::Input},
-       {"state", BufferKind::State},
-       {"activation", BufferKind::Activation},
-       {"accumulator", BufferKind::Accumulator},
-       {"output", BufferKind::Output},
-       {"value", BufferKind::Value}});
+  buffer.kind = choose<BufferKind>(reader, here + ": kind",
+                                   reader.get<std::string>(value, "kind", here),
+                                   {{"input", BufferKind::Input},
+                                    {"state", BufferKind::State},
+                                    {"activation", BufferKind::Activation},
+                                    {"accumulator", BufferKind::Accumulator},
+                                    {"output", BufferKind::Output},
+                                    {"value", BufferKind::Value}});
   buffer.role = reader.get<std::string>(value, "role", here, "");
   buffer.parameter = reader.get<std::string>(value, "parameter", here, "");
   buffer.dtype = reader.get<std::string>(value, "dtype", here);
@@ -100,13 +100,13 @@ static BufferInfo parseBuffer(const Reader &reader, const json &value,
   buffer.localShape = reader.get<Shape>(value, "local_shape", here);
   buffer.sharding = reader.get<std::vector<std::vector<std::string>>>(
       value, "sharding", here, {});
-  buffer.init = choose<BufferInit>(
-      reader, here + ": init",
-      reader.get<std::string>(value, "init", here, "none"),
-      {{"none", BufferInit::None},
-       {"weights", BufferInit::Weights},
-       {"zero", BufferInit::Zero},
-       {"input", BufferInit::Input}});
+  buffer.init =
+      choose<BufferInit>(reader, here + ": init",
+                         reader.get<std::string>(value, "init", here, "none"),
+                         {{"none", BufferInit::None},
+                          {"weights", BufferInit::Weights},
+                          {"zero", BufferInit::Zero},
+                          {"input", BufferInit::Input}});
   buffer.slots = reader.get<uint64_t>(value, "slots", here, 1);
   buffer.bytes = reader.get<uint64_t>(value, "bytes", here);
   uint64_t size = 0;
@@ -145,19 +145,21 @@ Manifest parseManifest(const std::string &text, const std::string &path) {
   int64_t abi = reader.get<int64_t>(root, "abi", top);
   if (abi != static_cast<int64_t>(PMRT_ABI_VERSION))
     fail("bundle '", path, "' has ABI version ", abi, ", but this pmrun has ",
-         static_cast<int64_t>(PMRT_ABI_VERSION), "; compile it again with this release's pmc");
+         static_cast<int64_t>(PMRT_ABI_VERSION),
+         "; compile it again with this release's pmc");
 
   Manifest manifest;
   manifest.hash = reader.get<std::string>(root, "hash", top);
   const json &target = reader.at(root, "target", top);
   manifest.target.triple =
       reader.get<std::string>(target, "triple", "the target");
-  manifest.target.cpu = reader.get<std::string>(target, "cpu", "the target", "");
+  manifest.target.cpu =
+      reader.get<std::string>(target, "cpu", "the target", "");
   manifest.target.features = reader.get<std::vector<std::string>>(
       target, "features", "the target", {});
-  manifest.train =
-      choose<bool>(reader, "the task", reader.get<std::string>(root, "task", top),
-                   {{"train", true}, {"eval", false}});
+  manifest.train = choose<bool>(reader, "the task",
+                                reader.get<std::string>(root, "task", top),
+                                {{"train", true}, {"eval", false}});
   manifest.batch = reader.get<int64_t>(root, "batch", top);
   manifest.sequence = reader.get<int64_t>(root, "sequence", top);
   manifest.vocabulary = reader.get<int64_t>(root, "vocabulary", top);
@@ -184,8 +186,9 @@ Manifest parseManifest(const std::string &text, const std::string &path) {
   manifest.mesh = Mesh(std::move(axes));
 
   if (manifest.train)
-    manifest.recipe = parseRecipe(
-        nlohmann::json(reader.at(root, "recipe", top)), "'" + path + "': recipe");
+    manifest.recipe =
+        parseRecipe(nlohmann::json(reader.at(root, "recipe", top)),
+                    "'" + path + "': recipe");
 
   for (const json &value : reader.at(root, "parameters", top)) {
     ParameterInfo parameter;
@@ -211,7 +214,8 @@ Manifest parseManifest(const std::string &text, const std::string &path) {
     role.arenaBytes = reader.get<uint64_t>(value, "arena_bytes", here);
     role.scratchBytes = reader.get<uint64_t>(value, "scratch_bytes", here, 0);
     for (const json &buffer : reader.at(value, "buffers", here))
-      role.buffers.push_back(parseBuffer(reader, buffer, "a buffer of " + here));
+      role.buffers.push_back(
+          parseBuffer(reader, buffer, "a buffer of " + here));
     manifest.roles.push_back(std::move(role));
   }
   if (manifest.roles.empty())

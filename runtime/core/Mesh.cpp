@@ -45,8 +45,8 @@ int64_t Mesh::role(int64_t rank) const {
   return role;
 }
 
-std::vector<int64_t>
-Mesh::group(int64_t rank, const std::vector<uint32_t> &groupAxes) const {
+std::vector<int64_t> Mesh::group(int64_t rank,
+                                 const std::vector<uint32_t> &groupAxes) const {
   std::vector<int64_t> own = coordinates(rank), members;
   for (int64_t other = 0, end = ranks(); other < end; ++other) {
     std::vector<int64_t> position = coordinates(other);
@@ -66,7 +66,8 @@ std::string Mesh::describe(int64_t rank) const {
   for (size_t i = 0; i < axes.size(); ++i)
     if (axes[i].kind != AxisKind::Temporal)
       text += cat(text.empty() ? "" : ", ", axes[i].name, "=", position[i]);
-  return text.empty() ? cat("rank ", rank) : cat("rank ", rank, " (", text, ")");
+  return text.empty() ? cat("rank ", rank)
+                      : cat("rank ", rank, " (", text, ")");
 }
 
 size_t Mesh::axis(const std::string &name) const {

@@ -18,8 +18,8 @@ double CosineSchedule::at(int64_t step) const {
     return peak * static_cast<double>(step + 1) / static_cast<double>(warmup);
   if (step >= steps)
     return minimum;
-  double progress = static_cast<double>(step - warmup) /
-                    static_cast<double>(steps - warmup);
+  double progress =
+      static_cast<double>(step - warmup) / static_cast<double>(steps - warmup);
   return minimum +
          (peak - minimum) * (1 + std::cos(std::numbers::pi * progress)) / 2;
 }
@@ -31,8 +31,8 @@ double Recipe::rate(int64_t step) const {
     return schedule->at(step);
   const auto &list = std::get<std::vector<double>>(learningRate);
   if (step >= static_cast<int64_t>(list.size()))
-    fail("the recipe's learning_rate lists ", list.size(),
-         " rates, but step ", step, " needs one; add rates");
+    fail("the recipe's learning_rate lists ", list.size(), " rates, but step ",
+         step, " needs one; add rates");
   return list[step];
 }
 
@@ -171,8 +171,9 @@ Recipe readReplacementRecipe(const std::string &path, const Recipe &compiled) {
   Recipe recipe = parseRecipe(value, where, compiled);
   auto differs = [&](const std::string &key, const std::string &given,
                      const std::string &built) {
-    fail(where, ": '", key, "' is ", given, ", but the bundle was compiled with ",
-         built, "; compile it again with this recipe");
+    fail(where, ": '", key, "' is ", given,
+         ", but the bundle was compiled with ", built,
+         "; compile it again with this recipe");
   };
   if (recipe.optimizer != compiled.optimizer)
     differs("optimizer", recipe.optimizer, compiled.optimizer);

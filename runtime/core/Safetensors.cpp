@@ -19,8 +19,8 @@ uint64_t storedElementSize(const std::string &dtype) {
     return 4;
   if (dtype == "F16" || dtype == "BF16" || dtype == "I16" || dtype == "U16")
     return 2;
-  if (dtype == "I8" || dtype == "U8" || dtype == "BOOL" ||
-      dtype == "F8_E4M3" || dtype == "F8_E5M2")
+  if (dtype == "I8" || dtype == "U8" || dtype == "BOOL" || dtype == "F8_E4M3" ||
+      dtype == "F8_E5M2")
     return 1;
   return 0;
 }
@@ -44,8 +44,10 @@ SafetensorsFile::SafetensorsFile(const std::string &path,
          " fetch it again");
   std::memcpy(&headerBytes, file.data(), 8);
   if (headerBytes > file.size() - 8)
-    fail(what, " '", path, "' is truncated, or not a safetensors file: its "
-         "header claims ", headerBytes, " bytes and ", file.size() - 8,
+    fail(what, " '", path,
+         "' is truncated, or not a safetensors file: its "
+         "header claims ",
+         headerBytes, " bytes and ", file.size() - 8,
          " follow; fetch it again");
   const char *text = reinterpret_cast<const char *>(file.data()) + 8;
   json header = json::parse(text, text + headerBytes, nullptr, false);
@@ -84,7 +86,8 @@ SafetensorsFile::SafetensorsFile(const std::string &path,
         end - begin != static_cast<uint64_t>(count) * size)
       fail(what, " '", path, "': '", name, "' has ",
            static_cast<int64_t>(end - begin), " bytes, but its shape ",
-           shapeText(tensor.shape), " of ", tensor.dtype, " does not; the file "
+           shapeText(tensor.shape), " of ", tensor.dtype,
+           " does not; the file "
            "is damaged, fetch it again");
     tensor.bytes = end - begin;
     tensor.data = file.data() + 8 + headerBytes + begin;
@@ -108,7 +111,8 @@ Checkpoint::Checkpoint(const std::string &path) : directory(path) {
   }
   fs::path indexPath = fs::path(directory) / "model.safetensors.index.json";
   if (!fs::exists(indexPath, error))
-    fail("--weights: '", directory, "' has neither model.safetensors nor "
+    fail("--weights: '", directory,
+         "' has neither model.safetensors nor "
          "model.safetensors.index.json; convert the model's weights to "
          "safetensors");
   sharded = true;
@@ -165,7 +169,8 @@ const StoredTensor &Checkpoint::parameter(const std::string &name,
   if (tensor->shape != shape)
     fail("weights '", path, "': '", name, "' has shape ",
          shapeText(tensor->shape), ", but the bundle was compiled for ",
-         shapeText(shape), "; give --weights the model that the bundle was "
+         shapeText(shape),
+         "; give --weights the model that the bundle was "
          "compiled from");
   if (tensor->dtype != "F32" && tensor->dtype != "F64" &&
       tensor->dtype != "BF16" && tensor->dtype != "F16")
@@ -182,8 +187,7 @@ static float halfToFloat(uint16_t bits) {
 
 void convertToF32(const StoredTensor &tensor, int64_t first, int64_t count,
                   float *out) {
-  const std::byte *data =
-      tensor.data + first * storedElementSize(tensor.dtype);
+  const std::byte *data = tensor.data + first * storedElementSize(tensor.dtype);
   // The data of a file has no alignment, so elements are copied out.
   if (tensor.dtype == "F32") {
     std::memcpy(out, data, count * 4);

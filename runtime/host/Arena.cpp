@@ -20,8 +20,8 @@ Arena::Arena(uint64_t bytes) : length(bytes) {
                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED) {
     mapping = nullptr;
-    fail("cannot allocate ", bytes, " bytes for a rank: ",
-         std::strerror(errno), "; use more micro-batches or fewer ranks");
+    fail("cannot allocate ", bytes, " bytes for a rank: ", std::strerror(errno),
+         "; use more micro-batches or fewer ranks");
   }
   auto address = reinterpret_cast<uintptr_t>(mapping);
   if (slack) {

@@ -14,7 +14,9 @@ namespace pipemesh::runtime {
 
 static std::atomic<bool> failed{false};
 
-bool gemmFailed() { return failed.load(std::memory_order_relaxed); }
+bool gemmFailed() {
+  return failed.load(std::memory_order_relaxed) && failed.exchange(false);
+}
 
 void useOneGemmThread() { omp_set_num_threads(1); }
 
@@ -40,9 +42,9 @@ static constexpr double smallestBlock = 16e6;
 static constexpr int64_t mostBlocks = 8, blockUnit = 64;
 
 GemmPlan::GemmPlan(const pmrt_gemm &gemm)
-    : k(gemm.k), lda(gemm.lda), ldb(gemm.ldb), ldc(gemm.ldc),
-      alpha(gemm.alpha), beta(gemm.accumulate ? 1.0f : 0.0f),
-      transA(gemm.trans_a), transB(gemm.trans_b) {
+    : k(gemm.k), lda(gemm.lda), ldb(gemm.ldb), ldc(gemm.ldc), alpha(gemm.alpha),
+      beta(gemm.accumulate ? 1.0f : 0.0f), transA(gemm.trans_a),
+      transB(gemm.trans_b) {
   int64_t m = gemm.m, n = gemm.n;
   std::array<int64_t, PMRT_MAX_BATCH_DIMS> batch;
   std::copy_n(gemm.batch, PMRT_MAX_BATCH_DIMS, batch.begin());
@@ -86,10 +88,11 @@ GemmPlan::GemmPlan(const pmrt_gemm &gemm)
     for (int64_t first = 0; first < side; first += step) {
       int64_t size = std::min(step, side - first);
       if (alongRows)
-        tasks.push_back({a + first * (transA ? 1 : lda), b, c + first * ldc,
-                         size, n});
+        tasks.push_back(
+            {a + first * (transA ? 1 : lda), b, c + first * ldc, size, n});
       else
-        tasks.push_back({a, b + first * (transB ? ldb : 1), c + first, m, size});
+        tasks.push_back(
+            {a, b + first * (transB ? ldb : 1), c + first, m, size});
     }
   }
 }

@@ -42,7 +42,8 @@ private:
   std::vector<Task> tasks;
 };
 
-/// True when a call of oneDNN has failed, which only wrong arguments cause.
+/// True once after a call of oneDNN has failed, which only wrong arguments
+/// cause.
 bool gemmFailed();
 
 } // namespace pipemesh::runtime

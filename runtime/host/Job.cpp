@@ -13,8 +13,8 @@ Job::Job(const Bundle &bundle, const HostOptions &options) : bundle(bundle) {
   int64_t count = mesh.ranks();
   int spin = spinRounds(count * options.threads);
   for (size_t i = 0; i < bundle.manifest().roles.size(); ++i) {
-    programs.push_back(std::make_unique<Program>(bundle.role(i),
-                                                 bundle.manifest().roles[i]));
+    programs.push_back(
+        std::make_unique<Program>(bundle.role(i), bundle.manifest().roles[i]));
     if (options.poison)
       programs.back()->checkReads();
   }

@@ -9,9 +9,9 @@
 namespace pipemesh::runtime {
 
 const char *kindName(uint32_t kind) {
-  static const char *const names[] = {"prologue",        "forward",
-                                      "input gradient",  "weight gradient",
-                                      "backward",        "update"};
+  static const char *const names[] = {"prologue",       "forward",
+                                      "input gradient", "weight gradient",
+                                      "backward",       "update"};
   return kind < std::size(names) ? names[kind] : "fragment";
 }
 
@@ -57,12 +57,12 @@ Program::Program(const pmrt_role &role, const RoleInfo &info)
       const pmrt_instruction &instruction = body.instructions[i];
       mostOperands = std::max(mostOperands, instruction.num_operands);
       if (instruction.opcode == PMRT_OP_KERNEL)
-        kernelScratchBytes = std::max(kernelScratchBytes,
-                                      kernelOf(instruction).scratch_bytes);
+        kernelScratchBytes =
+            std::max(kernelScratchBytes, kernelOf(instruction).scratch_bytes);
       if (instruction.opcode != PMRT_OP_GEMM)
         continue;
-      auto [entry, fresh] = known.try_emplace(instruction.descriptor,
-                                              static_cast<uint32_t>(plans.size()));
+      auto [entry, fresh] = known.try_emplace(
+          instruction.descriptor, static_cast<uint32_t>(plans.size()));
       if (fresh)
         plans.emplace_back(
             *static_cast<const pmrt_gemm *>(instruction.descriptor));
@@ -86,7 +86,8 @@ Program::Program(const pmrt_role &role, const RoleInfo &info)
           continue;
         // One slot is one value; several hold a value of each micro-batch.
         uint32_t microBatch =
-            info.buffers[index].kind == BufferKind::Activation && !runsOnce(body)
+            info.buffers[index].kind == BufferKind::Activation &&
+                    !runsOnce(body)
                 ? role.actions[a].micro_batch
                 : 0;
         if (info.buffers[index].kind == BufferKind::Activation &&
@@ -105,7 +106,8 @@ Program::Program(const pmrt_role &role, const RoleInfo &info)
     for (uint64_t i = 0; i < body.num_instructions; ++i)
       for (uint32_t o = 0; o < body.instructions[i].num_operands; ++o) {
         const pmrt_operand &operand = body.instructions[i].operands[o];
-        if (operand.buffer == PMRT_SCRATCH || !seen.insert(operand.buffer).second)
+        if (operand.buffer == PMRT_SCRATCH ||
+            !seen.insert(operand.buffer).second)
           continue;
         const BufferInfo &buffer = info.buffers[operand.buffer];
         if ((operand.access & PMRT_READ) && buffer.dtype == "f32" &&
@@ -163,9 +165,9 @@ void Program::checkReads() const {
     const pmrt_body &body = role.bodies[role.actions[a].body];
     Ranges scratch;
     auto slotOf = [&](int32_t index) {
-      return runsOnce(body) ? 0
-                            : role.actions[a].micro_batch %
-                                  role.buffers[index].slots;
+      return runsOnce(body)
+                 ? 0
+                 : role.actions[a].micro_batch % role.buffers[index].slots;
     };
     for (uint32_t index : firstTouched[a])
       written.erase({index, slotOf(index)});
@@ -192,9 +194,9 @@ void Program::checkReads() const {
             fail("--poison: instruction ", i, " of '", body.name, "' (",
                  describe(instruction), ") reads bytes [", operand.offset, ", ",
                  end, ") of ",
-                 inScratch ? std::string("the scratch region")
-                           : cat("buffer '",
-                                 info.buffers[operand.buffer].name, "'"),
+                 inScratch
+                     ? std::string("the scratch region")
+                     : cat("buffer '", info.buffers[operand.buffer].name, "'"),
                  ", which nothing has written before in this ",
                  inScratch ? "fragment" : "step",
                  "; the compiler that wrote this bundle has a fault");

@@ -62,9 +62,8 @@ bool Rank::holdsFirstCopy(const BufferInfo &buffer) const {
 void Rank::copyIn(int64_t index, int64_t microBatch, const void *whole) {
   const BufferInfo &buffer = program.info.buffers[index];
   uint64_t size = elementSize(buffer.dtype);
-  Block block =
-      blockOf(mesh, buffer.globalShape, buffer.localShape, buffer.sharding,
-              mesh.coordinates(rank, microBatch));
+  Block block = blockOf(mesh, buffer.globalShape, buffer.localShape,
+                        buffer.sharding, mesh.coordinates(rank, microBatch));
   std::byte *local = slot(index, microBatch);
   forEachRun(buffer.globalShape, buffer.localShape, block,
              [&](int64_t from, int64_t to, int64_t count) {
@@ -77,9 +76,8 @@ void Rank::copyIn(int64_t index, int64_t microBatch, const void *whole) {
 void Rank::copyOut(int64_t index, int64_t microBatch, void *whole) const {
   const BufferInfo &buffer = program.info.buffers[index];
   uint64_t size = elementSize(buffer.dtype);
-  Block block =
-      blockOf(mesh, buffer.globalShape, buffer.localShape, buffer.sharding,
-              mesh.coordinates(rank, microBatch));
+  Block block = blockOf(mesh, buffer.globalShape, buffer.localShape,
+                        buffer.sharding, mesh.coordinates(rank, microBatch));
   const std::byte *local = slot(index, microBatch);
   forEachRun(buffer.globalShape, buffer.localShape, block,
              [&](int64_t to, int64_t from, int64_t count) {
@@ -170,10 +168,10 @@ void Rank::runAction(uint64_t index) {
       fail("interrupted");
     for (uint32_t o = 0; o < instruction.num_operands; ++o) {
       const pmrt_operand &operand = instruction.operands[o];
-      operands[o] = (operand.buffer == PMRT_SCRATCH
-                         ? scratch
-                         : slot(operand.buffer, microBatch)) +
-                    operand.offset;
+      operands[o] =
+          (operand.buffer == PMRT_SCRATCH ? scratch
+                                          : slot(operand.buffer, microBatch)) +
+          operand.offset;
     }
     uint64_t waited = execute(action.body, i, operands.data());
     uint64_t end = nanoseconds();
@@ -194,8 +192,8 @@ void Rank::runAction(uint64_t index) {
       time.other += spent;
     }
     if (tracing)
-      events.push_back({now, end, waited, action.body, microBatch,
-                        &instruction});
+      events.push_back(
+          {now, end, waited, action.body, microBatch, &instruction});
     if (searching && !found)
       findInResults(index, i, body, operands.data());
     now = end;
@@ -242,7 +240,7 @@ uint64_t Rank::execute(uint32_t body, uint64_t index, void *const *pointers) {
   }
   if (gemmFailed())
     fail(describe(instruction), ": oneDNN refuses the matrix product; the "
-         "bundle is damaged, compile it again");
+                                "bundle is damaged, compile it again");
   return 0;
 }
 
@@ -289,11 +287,11 @@ void Rank::findInResults(uint64_t action, uint64_t index, const pmrt_body &body,
     int64_t place = firstNonFinite(pointers[o], operand.bytes / 4);
     if (place < 0)
       continue;
-    found = NonFiniteValue{
-        action, index,
-        cat(describe(instruction), " (fragment '", body.name, "', micro-batch ",
-            program.role.actions[action].micro_batch, ", ",
-            mesh.describe(rank), ")")};
+    found = NonFiniteValue{action, index,
+                           cat(describe(instruction), " (fragment '", body.name,
+                               "', micro-batch ",
+                               program.role.actions[action].micro_batch, ", ",
+                               mesh.describe(rank), ")")};
     return;
   }
 }

@@ -28,8 +28,10 @@ static constexpr int64_t blockBytes = 8192;
   }
 #define PIPEMESH_COMBINE_ALL(SUFFIX, TYPE)                                     \
   PIPEMESH_COMBINE(sum##SUFFIX, TYPE, x[i] + y[i])                             \
-  PIPEMESH_COMBINE(max##SUFFIX, TYPE, (x[i] < y[i] || y[i] != y[i]) ? y[i] : x[i]) \
-  PIPEMESH_COMBINE(min##SUFFIX, TYPE, (x[i] > y[i] || y[i] != y[i]) ? y[i] : x[i])
+  PIPEMESH_COMBINE(max##SUFFIX, TYPE,                                          \
+                   (x[i] < y[i] || y[i] != y[i]) ? y[i] : x[i])                \
+  PIPEMESH_COMBINE(min##SUFFIX, TYPE,                                          \
+                   (x[i] > y[i] || y[i] != y[i]) ? y[i] : x[i])
 
 PIPEMESH_COMBINE_ALL(F32, float)
 PIPEMESH_COMBINE_ALL(F64, double)

@@ -203,11 +203,12 @@ std::string summary(Job &job, const std::vector<StepResult> &results) {
     for (int64_t r = 0; r < job.size(); ++r) {
       const TimeSpent &time = job.rank(r).time;
       double whole = std::max<double>(double(time.total()), 1) / 100;
-      print("            %-18s %6.1f%% %7.1f%% %11.1f%% %7.1f%% %6.1f%% %9.1f\n",
-            job.manifest().mesh.describe(r).c_str(), double(time.gemm) / whole,
-            double(time.kernels) / whole, double(time.collectives) / whole,
-            double(time.waiting) / whole, double(time.other) / whole,
-            time.gemm ? time.gemmFlops / double(time.gemm) : 0.0);
+      print(
+          "            %-18s %6.1f%% %7.1f%% %11.1f%% %7.1f%% %6.1f%% %9.1f\n",
+          job.manifest().mesh.describe(r).c_str(), double(time.gemm) / whole,
+          double(time.kernels) / whole, double(time.collectives) / whole,
+          double(time.waiting) / whole, double(time.other) / whole,
+          time.gemm ? time.gemmFlops / double(time.gemm) : 0.0);
     }
   }
   uint64_t arenas = 0;

@@ -63,11 +63,12 @@ void Session::loadWeights() {
       auto found = tensors.find(buffer.parameter);
       if (found == tensors.end())
         fail("buffer '", buffer.name, "' holds the parameter '",
-             buffer.parameter, "', which the manifest does not list; compile "
+             buffer.parameter,
+             "', which the manifest does not list; compile "
              "the bundle again");
-      Block block = blockOf(manifest().mesh, buffer.globalShape,
-                            buffer.localShape, buffer.sharding,
-                            manifest().mesh.coordinates(rank.number()));
+      Block block =
+          blockOf(manifest().mesh, buffer.globalShape, buffer.localShape,
+                  buffer.sharding, manifest().mesh.coordinates(rank.number()));
       auto *local = reinterpret_cast<float *>(rank.slot(i, 0));
       forEachRun(buffer.globalShape, buffer.localShape, block,
                  [&](int64_t from, int64_t to, int64_t count) {
@@ -125,8 +126,7 @@ void Session::feed(Rank &rank, const Batch &batch) {
     if (buffer.kind != BufferKind::Input)
       continue;
     if (buffer.role == "input_ids" || buffer.role == "labels") {
-      const auto &ids =
-          buffer.role == "labels" ? batch.labels : batch.inputIds;
+      const auto &ids = buffer.role == "labels" ? batch.labels : batch.inputIds;
       for (uint64_t slot = 0; slot < buffer.slots; ++slot)
         rank.copyIn(i, slot, ids.data());
       continue;

@@ -77,11 +77,11 @@ static int run(const Options &options) {
         if (!options.saveGradients.empty())
           session.saveGradients(options.saveGradients);
         if (!options.saveLogits.empty()) {
-          writeSafetensors(
-              options.saveLogits,
-              {{"logits", "F32",
-                {shape.batch, shape.sequence, shape.vocabulary}}},
-              {}, [&](size_t) { return logits.data(); });
+          writeSafetensors(options.saveLogits,
+                           {{"logits",
+                             "F32",
+                             {shape.batch, shape.sequence, shape.vocabulary}}},
+                           {}, [&](size_t) { return logits.data(); });
           logits = {};
         }
       }

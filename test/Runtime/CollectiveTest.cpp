@@ -1,0 +1,127 @@
+//===- CollectiveTest.cpp - Reductions between ranks ----------------------===//
+
+#include "Fixture.h"
+
+#include "host/Collective.h"
+#include "host/Reduce.h"
+
+#include <cmath>
+#include <cstring>
+
+using namespace pipemesh::runtime;
+using namespace pipemesh::runtime::test;
+
+namespace {
+
+/// Runs one all-reduce of two operands on `members` threads.
+void allReduce(std::vector<std::vector<float>> &first,
+               std::vector<std::vector<float>> &second, int threads) {
+  int64_t members = first.size();
+  std::vector<int64_t> ranks;
+  for (int64_t i = 0; i < members; ++i)
+    ranks.push_back(i);
+  Group group(ranks, 0);
+  uint64_t counts[] = {first[0].size(), second[0].size()};
+  pmrt_collective collective = {0, PMRT_F32, PMRT_SUM, 0, counts};
+  pmrt_instruction instruction = {};
+  instruction.opcode = PMRT_OP_ALL_REDUCE;
+  instruction.num_operands = 2;
+  instruction.descriptor = &collective;
+  std::vector<std::thread> running;
+  for (int64_t i = 0; i < members; ++i)
+    running.emplace_back([&, i] {
+      ThreadPool pool(threads, 0);
+      void *pointers[] = {first[i].data(), second[i].data()};
+      for (int repeat = 0; repeat < 3; ++repeat)
+        group.allReduce(i, instruction, pointers, pool);
+    });
+  for (std::thread &thread : running)
+    thread.join();
+}
+
+TEST(AllReduce, SumsInTheOrderOfTheRanks) {
+  for (int64_t members : {2, 3, 8})
+    for (int64_t count : {1, 17, 5000, 300000})
+      for (int threads : {1, 2}) {
+        std::vector<std::vector<float>> first, second;
+        for (int64_t i = 0; i < members; ++i) {
+          first.push_back(noise(count, 10 + i));
+          second.push_back(noise(37, 50 + i));
+        }
+        std::vector<std::vector<float>> expected = {first[0], second[0]};
+        for (int repeat = 0; repeat < 3; ++repeat) {
+          for (size_t which : {0, 1}) {
+            auto &own = which ? second : first;
+            std::vector<float> &sum = expected[which];
+            // After a round all members hold the same.
+            std::vector<float> previous = sum;
+            if (repeat == 0)
+              sum = own[0];
+            for (int64_t i = 1; i < members; ++i)
+              for (size_t j = 0; j < sum.size(); ++j)
+                sum[j] += repeat ? previous[j] : own[i][j];
+          }
+        }
+        allReduce(first, second, threads);
+        for (int64_t i = 0; i < members; ++i) {
+          EXPECT_EQ(std::memcmp(first[i].data(), expected[0].data(),
+                                count * sizeof(float)),
+                    0)
+              << members << " members, " << count << " elements";
+          EXPECT_EQ(std::memcmp(second[i].data(), expected[1].data(),
+                                37 * sizeof(float)),
+                    0);
+        }
+      }
+}
+
+TEST(AllReduce, RefusesMembersThatMeetWithDifferentCounts) {
+  Group group({0, 1}, 0);
+  uint64_t counts[2][1] = {{8}, {9}};
+  std::string errors[2];
+  std::vector<std::thread> running;
+  for (int64_t i = 0; i < 2; ++i)
+    running.emplace_back([&, i] {
+      pmrt_collective collective = {0, PMRT_F32, PMRT_SUM, 0, counts[i]};
+      pmrt_instruction instruction = {};
+      instruction.opcode = PMRT_OP_ALL_REDUCE;
+      instruction.num_operands = 1;
+      instruction.descriptor = &collective;
+      instruction.location = "model.norm";
+      float values[9] = {};
+      void *pointers[] = {values};
+      ThreadPool pool(1, 0);
+      errors[i] = errorOf([&] {
+        try {
+          group.allReduce(i, instruction, pointers, pool);
+        } catch (const Aborted &) {
+        } catch (...) {
+          group.sync().abort();
+          throw;
+        }
+      });
+    });
+  // Member 0 waits for the second barrier and is let go by the abort.
+  running[1].join();
+  EXPECT_NE(errors[1].find("all-reduce at model.norm meets all-reduce at "
+                           "model.norm of rank 0: 8 elements against 9"),
+            std::string::npos)
+      << errors[1];
+  running[0].join();
+}
+
+TEST(Reduce, KnowsTypesAndReductions) {
+  int64_t a[] = {5, -3, 7}, b[] = {1, 9, 7};
+  void *arrays[] = {a, b};
+  reduceInPlace(arrays, 2, 0, 2, PMRT_I64, PMRT_MAX);
+  EXPECT_EQ(a[0], 5);
+  EXPECT_EQ(b[1], 9);
+  EXPECT_EQ(a[2], 7);
+  float x[] = {1, NAN, 3}, y[] = {NAN, 2, 1};
+  void *floats[] = {x, y};
+  reduceInPlace(floats, 2, 0, 3, PMRT_F32, PMRT_MIN);
+  EXPECT_TRUE(std::isnan(x[0]) && std::isnan(x[1]));
+  EXPECT_EQ(x[2], 1);
+}
+
+} // namespace
