@@ -1,0 +1,40 @@
+//===- ModelParameters.h - The parameters that a model has ----------------===//
+
+#ifndef PIPEMESH_IMPORT_MODELPARAMETERS_H
+#define PIPEMESH_IMPORT_MODELPARAMETERS_H
+
+#include "pipemesh/Import/ModelConfig.h"
+#include "mlir/Support/LLVM.h"
+#include "llvm/ADT/SmallVector.h"
+#include <string>
+#include <vector>
+
+namespace mlir {
+class Location;
+} // namespace mlir
+
+namespace pipemesh {
+
+struct ModelParameter {
+  /// The model library's name: "model.layers.0.self_attn.q_proj.weight".
+  std::string name;
+  llvm::SmallVector<int64_t, 2> shape;
+};
+
+/// The parameters in the order of the modules: embeddings, layers, last norm,
+/// and the head where it is not tied. Fails, with an error at `location`, when
+/// their number does not fit in 63 bits as bytes of float32.
+mlir::FailureOr<std::vector<ModelParameter>>
+listParameters(const ModelConfig &config, mlir::Location location);
+
+/// The number of elements of all of them.
+int64_t countElements(llvm::ArrayRef<ModelParameter> parameters);
+
+/// A table in which equal parameters of different layers share a line, and
+/// the total as its last line, "parameters N".
+void printParameters(llvm::ArrayRef<ModelParameter> parameters,
+                     llvm::raw_ostream &os);
+
+} // namespace pipemesh
+
+#endif // PIPEMESH_IMPORT_MODELPARAMETERS_H
