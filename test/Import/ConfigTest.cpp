@@ -206,7 +206,7 @@ TEST_F(ConfigTest, SizesThatCannotBe) {
 TEST_F(ConfigTest, ParametersBeyondTheAddressSpace) {
   std::string text = llama({{"hidden_size", "2147483646"},
                             {"intermediate_size", "2147483646"},
-                            {"num_attention_heads", "2"},
+                            {"num_attention_heads", "2"}, {"head_dim", "2"},
                             {"vocab_size", "2147483646"}});
   mlir::ScopedDiagnosticHandler handler(
       &context, [&](mlir::Diagnostic &diagnostic) {
