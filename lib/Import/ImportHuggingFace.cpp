@@ -97,9 +97,10 @@ OwningOpRef<ModuleOp> buildModelGraph(MLIRContext *context,
   auto nameArgument = [&](unsigned i, StringRef name) {
     body->getArgument(i).setLoc(NameLoc::get(builder.getStringAttr(name)));
   };
-  for (auto [i, name] : llvm::enumerate({"input_ids", "labels"})) {
-    function.setArgAttr(i, "pm.input", builder.getStringAttr(name));
-    nameArgument(i, name);
+  const StringRef inputNames[] = {"input_ids", "labels"};
+  for (unsigned i = 0; i < 2; ++i) {
+    function.setArgAttr(i, "pm.input", builder.getStringAttr(inputNames[i]));
+    nameArgument(i, inputNames[i]);
   }
   for (auto [i, parameter] : llvm::enumerate(model.parameters)) {
     function.setArgAttr(i + 2, "pm.state",
