@@ -28,10 +28,16 @@ def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
         differentiable, at the builder's insertion point. `resultCotangents`
         has one entry a result; an entry is null where no gradient flows into
         that result (it counts as zero). At least one is not null. The returned
-        value has the operand's type; null means that the cotangent is zero.}],
-      "::mlir::Value", "buildCotangent",
+        value has the operand's type; null means that the cotangent is zero.
+        Fails after an error on the op.}],
+      "::mlir::FailureOr<::mlir::Value>", "buildCotangent",
       (ins "::mlir::OpBuilder &":$builder, "unsigned":$operandIndex,
-           "::mlir::ValueRange":$resultCotangents)>
+           "::mlir::ValueRange":$resultCotangents)>,
+    InterfaceMethod<
+      [{Why no cotangent of operand `operandIndex`, which must be
+        differentiable, can be built ("a product"); empty where one can.}],
+      "std::string", "getUnsupportedReason", (ins "unsigned":$operandIndex),
+      "", "return {};">
   ];
 }
 
