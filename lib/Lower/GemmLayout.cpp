@@ -69,9 +69,10 @@ pipemesh::computeGemmLayout(stablehlo::DotGeneralOp dot) {
   ArrayRef<int64_t> rhsBatch = numbers.getRhsBatchingDimensions();
 
   // Pairs of contracted dimensions in the order in which the left one lies.
-  SmallVector<std::pair<int64_t, int64_t>> contracted(
-      llvm::zip(numbers.getLhsContractingDimensions(),
-                numbers.getRhsContractingDimensions()));
+  SmallVector<std::pair<int64_t, int64_t>> contracted;
+  for (auto [l, r] : llvm::zip(numbers.getLhsContractingDimensions(),
+                               numbers.getRhsContractingDimensions()))
+    contracted.push_back({l, r});
   llvm::sort(contracted);
 
   GemmLayout layout;

@@ -1,0 +1,157 @@
+//===- EmitBundle.cpp - kernels, tables and manifest to files -------------===//
+
+#include "Manifest.h"
+#include "RoleTables.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SHA256.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace pipemesh;
+namespace fs = llvm::sys::fs;
+namespace path = llvm::sys::path;
+
+/// Everything that decides what the program does, as 64 hexadecimal digits.
+static std::string hashOf(ModuleOp module, const llvm::json::Object &manifest) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream);
+  stream << llvm::json::Value(llvm::json::Object(manifest));
+  auto digest = llvm::SHA256::hash(
+      llvm::ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
+  return llvm::toHex(digest, /*LowerCase=*/true);
+}
+
+/// A folder beside the bundle that is removed unless it takes its place.
+namespace {
+struct TemporaryFolder {
+  explicit TemporaryFolder(StringRef target) : target(target) {}
+  ~TemporaryFolder() {
+    if (!folder.empty())
+      fs::remove_directories(folder);
+  }
+
+  /// An error text, or "".
+  std::string create() {
+    StringRef parent = path::parent_path(target);
+    if (!parent.empty())
+      if (std::error_code error = fs::create_directories(parent))
+        return "cannot create folder '" + parent.str() + "': " + error.message();
+    if (fs::exists(target)) {
+      llvm::SmallString<128> manifest(target);
+      path::append(manifest, "manifest.json");
+      bool empty = fs::is_directory(target);
+      std::error_code error;
+      if (empty)
+        empty = fs::directory_iterator(target, error) == fs::directory_iterator();
+      if (!empty && !fs::exists(manifest))
+        return "'" + target + "' is there and is no bundle; remove it, or give "
+               "another folder with -o";
+    }
+    llvm::SmallString<128> unique;
+    fs::createUniquePath(target + ".tmp-%%%%%%", unique, /*MakeAbsolute=*/false);
+    if (std::error_code error = fs::create_directory(unique))
+      return "cannot create folder '" + unique.str().str() +
+             "': " + error.message();
+    folder = unique.str().str();
+    return "";
+  }
+
+  std::string file(StringRef name) const {
+    llvm::SmallString<128> full(folder);
+    path::append(full, name);
+    return full.str().str();
+  }
+
+  std::string commit() {
+    if (fs::exists(target))
+      if (std::error_code error = fs::remove_directories(target))
+        return "cannot replace '" + target + "': " + error.message();
+    if (std::error_code error = fs::rename(folder, target))
+      return "cannot rename '" + folder + "' to '" + target +
+             "': " + error.message();
+    folder.clear();
+    return "";
+  }
+
+  std::string target, folder;
+};
+} // namespace
+
+static LogicalResult emitRole(ModuleOp module, pmrt::RoleOp role,
+                              const BundleOptions &options,
+                              const TemporaryFolder &folder, StringRef hash) {
+  KernelBuilder kernels(module.getContext(), options.target);
+  llvm::StringMap<int64_t> kernelOf;
+  auto result = role.walk([&](pmrt::CallOp call) {
+    if (kernelOf.contains(call.getKernel()))
+      return WalkResult::advance();
+    auto function = module.lookupSymbol<func::FuncOp>(call.getKernel());
+    if (!function || function.isExternal()) {
+      call.emitOpError("calls '") << call.getKernel() << "', which is no kernel";
+      return WalkResult::interrupt();
+    }
+    auto fused = *function.getBody().front().getOps<pmrt::FusedOp>().begin();
+    auto info = kernels.getOrCreate(fused);
+    if (failed(info))
+      return WalkResult::interrupt();
+    kernelOf[call.getKernel()] = info->index;
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
+
+  llvm::LLVMContext llvmContext;
+  auto code = kernels.finish(llvmContext);
+  if (failed(code))
+    return failure();
+  if (failed(addRoleTables(**code, role, pm::lookupMesh(module),
+                           kernels.getKernels(), kernelOf, hash)))
+    return failure();
+  std::string object = folder.file(role.getSymName().str() + ".o");
+  std::string shared = folder.file(role.getSymName().str() + ".so");
+  if (llvm::Error error = emitObject(**code, options.target, object))
+    return role.emitOpError() << llvm::toString(std::move(error));
+  if (llvm::Error error = linkSharedObject({object}, shared))
+    return role.emitOpError() << llvm::toString(std::move(error));
+  fs::remove(object);
+  return success();
+}
+
+LogicalResult pipemesh::emitBundle(ModuleOp module,
+                                   const BundleOptions &options) {
+  auto manifest = buildManifest(module, options);
+  if (failed(manifest))
+    return failure();
+  std::string hash = hashOf(module, *manifest);
+  (*manifest)["hash"] = hash;
+
+  TemporaryFolder folder(options.path);
+  if (std::string error = folder.create(); !error.empty())
+    return module.emitError() << error;
+  for (auto role : module.getOps<pmrt::RoleOp>())
+    if (failed(emitRole(module, role, options, folder, hash)))
+      return failure();
+  {
+    std::error_code error;
+    llvm::raw_fd_ostream stream(folder.file("manifest.json"), error);
+    if (!error) {
+      stream << llvm::formatv("{0:2}\n",
+                              llvm::json::Value(std::move(*manifest)));
+      stream.close();
+      error = stream.error();
+    }
+    if (error) {
+      stream.clear_error();
+      return module.emitError("cannot write '")
+             << folder.file("manifest.json") << "': " << error.message();
+    }
+  }
+  if (std::string error = folder.commit(); !error.empty())
+    return module.emitError() << error;
+  return success();
+}

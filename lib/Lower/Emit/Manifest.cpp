@@ -1,0 +1,178 @@
+//===- Manifest.cpp -------------------------------------------------------===//
+
+#include "Manifest.h"
+#include "../../../runtime/include/pmrt/pmrt.h"
+#include "pipemesh/Dialect/PM/PM.h"
+#include "pipemesh/Dialect/PMRT/PMRT.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace pipemesh;
+namespace json = llvm::json;
+
+/// The version of the bundle's files; pmrun refuses another.
+static constexpr int64_t kBundleVersion = 1;
+
+static json::Array shapeOf(Type type) {
+  json::Array shape;
+  for (int64_t size : cast<RankedTensorType>(type).getShape())
+    shape.push_back(size);
+  return shape;
+}
+
+static std::string dtypeName(Type type) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  getElementTypeOrSelf(type).print(stream);
+  return text;
+}
+
+static json::Object targetObject(const CpuTarget &target) {
+  json::Array features;
+  for (StringRef feature : target.features)
+    if (feature.consume_front("+"))
+      features.push_back(feature.str());
+  return json::Object{{"triple", target.triple},
+                      {"cpu", target.cpu},
+                      {"features", std::move(features)},
+                      {"vector_width", target.vectorWidth}};
+}
+
+static json::Array meshArray(pm::MeshOp mesh) {
+  json::Array axes;
+  for (auto axis : mesh.getAxes().getAsRange<pm::MeshAxisAttr>())
+    axes.push_back(
+        json::Object{{"name", axis.getName().getValue()},
+                     {"kind", pm::stringifyAxisKind(axis.getKind())},
+                     {"size", axis.getSize()}});
+  return axes;
+}
+
+/// How a buffer is filled before the first step.
+static StringRef initOf(pm::BufferOp buffer) {
+  if (buffer.getKind() == pm::BufferKind::Input)
+    return "input";
+  if (buffer.getKind() == pm::BufferKind::State)
+    return buffer.getRole() == "parameter" ? "weights" : "zero";
+  return "none";
+}
+
+static json::Object bufferObject(pm::BufferOp buffer, pmrt::BufferOp placed) {
+  json::Array sharding;
+  for (pm::DimShardingAttr dim : buffer.getSharding().getDims()) {
+    json::Array axes;
+    for (StringAttr axis : dim.getAxes())
+      axes.push_back(axis.getValue());
+    sharding.push_back(std::move(axes));
+  }
+  Type global = buffer.getGlobalType().value_or(buffer.getType());
+  json::Object object{
+      {"name", buffer.getSymName()},
+      {"kind", pm::stringifyBufferKind(buffer.getKind())},
+      {"role", buffer.getRole().value_or("")},
+      {"dtype", dtypeName(buffer.getType())},
+      {"global_shape", shapeOf(global)},
+      {"local_shape", shapeOf(buffer.getType())},
+      {"sharding", std::move(sharding)},
+      {"init", initOf(buffer)},
+      {"slots", static_cast<int64_t>(placed.getSlots())},
+      {"bytes", static_cast<int64_t>(placed.getBytes())}};
+  if (auto parameter = buffer.getParameter())
+    object["parameter"] = *parameter;
+  return object;
+}
+
+static int64_t moduleInteger(ModuleOp module, StringRef name) {
+  auto attr = module->getAttrOfType<IntegerAttr>(name);
+  return attr ? attr.getInt() : 0;
+}
+
+FailureOr<json::Object>
+pipemesh::buildManifest(ModuleOp module, const BundleOptions &options) {
+  pm::MeshOp mesh = pm::lookupMesh(module);
+  pm::ProgramOp program;
+  for (auto op : module.getOps<pm::ProgramOp>())
+    program = op;
+  auto task = module->getAttrOfType<StringAttr>("pm.task");
+  if (!mesh || !program || !task)
+    return module.emitError("cannot become a bundle: it lacks ")
+           << (!mesh ? "a pm.mesh" : !program ? "a pm.program" : "'pm.task'");
+
+  json::Object manifest{{"format", "pipemesh-bundle"},
+                        {"version", kBundleVersion},
+                        {"abi", static_cast<int64_t>(PMRT_ABI_VERSION)},
+                        {"target", targetObject(options.target)},
+                        {"task", task.getValue()},
+                        {"batch", moduleInteger(module, "pm.batch")},
+                        {"sequence", moduleInteger(module, "pm.sequence")},
+                        {"vocabulary", moduleInteger(module, "pm.vocabulary")},
+                        {"mesh", meshArray(mesh)}};
+  if (auto config = module->getAttrOfType<StringAttr>("pm.config")) {
+    auto parsed = json::parse(config.getValue());
+    if (!parsed) {
+      llvm::consumeError(parsed.takeError());
+      return module.emitError("has a 'pm.config' that is no JSON");
+    }
+    manifest["config"] = std::move(*parsed);
+  }
+  if (task == "train")
+    manifest["recipe"] = json::Object(options.recipe);
+
+  // Parameters and outputs, found by what the buffers say of themselves.
+  json::Array parameters;
+  json::Object outputs;
+  llvm::StringMap<std::string> gradients;
+  llvm::StringSet<> decayed;
+  auto buffers =
+      llvm::to_vector(program.getBody().front().getOps<pm::BufferOp>());
+  for (pm::BufferOp buffer : buffers) {
+    StringRef role = buffer.getRole().value_or("");
+    if (role == "gradient" && buffer.getKind() == pm::BufferKind::Output)
+      gradients[buffer.getParameter().value_or("")] = buffer.getSymName().str();
+    if (role == "loss" && buffer.getKind() == pm::BufferKind::Output)
+      outputs["loss"] = buffer.getSymName();
+    if (role == "grad_norm")
+      outputs["grad_norm"] = buffer.getSymName();
+    if (role == "logits")
+      outputs["logits"] = buffer.getSymName();
+  }
+  if (!outputs.get("loss"))
+    return program.emitOpError("has no output buffer with role = \"loss\"");
+  for (pm::BufferOp buffer : buffers) {
+    if (buffer.getKind() != pm::BufferKind::State ||
+        buffer.getRole() != "parameter")
+      continue;
+    StringRef name = buffer.getParameter().value_or(buffer.getSymName());
+    auto gradient = gradients.find(name);
+    bool trainable = gradient != gradients.end();
+    parameters.push_back(json::Object{
+        {"name", name},
+        {"shape", shapeOf(buffer.getGlobalType().value_or(buffer.getType()))},
+        {"trainable", trainable},
+        {"gradient", trainable ? json::Value(gradient->second)
+                               : json::Value(nullptr)},
+        {"buffer", buffer.getSymName()}});
+  }
+  manifest["parameters"] = std::move(parameters);
+  manifest["outputs"] = std::move(outputs);
+
+  json::Array roles;
+  for (auto role : module.getOps<pmrt::RoleOp>()) {
+    json::Array list;
+    for (auto placed : role.getBody().front().getOps<pmrt::BufferOp>()) {
+      auto *found = llvm::find_if(buffers, [&](pm::BufferOp buffer) {
+        return buffer.getSymName() == placed.getSymName();
+      });
+      if (found == buffers.end())
+        return placed.emitOpError("is no buffer of the pm.program");
+      list.push_back(bufferObject(*found, placed));
+    }
+    roles.push_back(json::Object{
+        {"file", (role.getSymName() + ".so").str()},
+        {"arena_bytes", static_cast<int64_t>(role.getArenaBytes())},
+        {"scratch_bytes", static_cast<int64_t>(role.getScratchBytes())},
+        {"buffers", std::move(list)}});
+  }
+  manifest["roles"] = std::move(roles);
+  return manifest;
+}

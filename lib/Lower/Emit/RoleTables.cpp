@@ -1,0 +1,327 @@
+//===- RoleTables.cpp -----------------------------------------------------===//
+//
+// Mirrors the structures of pmrt.h field by field; the header is included so
+// that the numbers are its own.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RoleTables.h"
+#include "../../../runtime/include/pmrt/pmrt.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/DerivedTypes.h"
+#include "llvm/IR/Module.h"
+
+using namespace mlir;
+using namespace pipemesh;
+
+namespace {
+
+std::optional<uint32_t> dtypeOf(Type type) {
+  if (type.isF32())
+    return PMRT_F32;
+  if (type.isF64())
+    return PMRT_F64;
+  if (type.isBF16())
+    return PMRT_BF16;
+  if (type.isF16())
+    return PMRT_F16;
+  if (type.isInteger(1))
+    return PMRT_I1;
+  if (type.isInteger(32))
+    return type.isUnsignedInteger() ? PMRT_U32 : PMRT_I32;
+  if (type.isInteger(64))
+    return type.isUnsignedInteger() ? PMRT_U64 : PMRT_I64;
+  return std::nullopt;
+}
+
+uint32_t fragmentKindOf(pm::FragmentKind kind) {
+  switch (kind) {
+  case pm::FragmentKind::Prologue:
+    return PMRT_PROLOGUE;
+  case pm::FragmentKind::Forward:
+    return PMRT_FORWARD;
+  case pm::FragmentKind::InputGradient:
+    return PMRT_INPUT_GRADIENT;
+  case pm::FragmentKind::WeightGradient:
+    return PMRT_WEIGHT_GRADIENT;
+  case pm::FragmentKind::Backward:
+    return PMRT_BACKWARD;
+  case pm::FragmentKind::Update:
+    return PMRT_UPDATE;
+  }
+  llvm_unreachable("a fragment kind");
+}
+
+/// Builds constants as a C compiler would lay them out.
+class TableBuilder {
+public:
+  TableBuilder(llvm::Module &module, pmrt::RoleOp role, pm::MeshOp mesh,
+               ArrayRef<KernelInfo> kernels,
+               const llvm::StringMap<int64_t> &kernelOf)
+      : module(module), role(role), mesh(mesh), kernels(kernels),
+        kernelOf(kernelOf), context(module.getContext()),
+        i8(llvm::Type::getInt8Ty(context)), i32(llvm::Type::getInt32Ty(context)),
+        i64(llvm::Type::getInt64Ty(context)),
+        pointer(llvm::PointerType::get(context, 0)) {}
+
+  LogicalResult build(StringRef hash);
+
+private:
+  using Constant = llvm::Constant;
+
+  Constant *u8(uint64_t v) { return llvm::ConstantInt::get(i8, v); }
+  Constant *u32(uint64_t v) { return llvm::ConstantInt::get(i32, v); }
+  Constant *u64(uint64_t v) { return llvm::ConstantInt::get(i64, v); }
+  Constant *null() { return llvm::ConstantPointerNull::get(pointer); }
+  Constant *record(ArrayRef<Constant *> fields) {
+    return llvm::ConstantStruct::getAnon(context, fields);
+  }
+  /// A private global of this value.
+  Constant *global(Constant *value, const char *name) {
+    return new llvm::GlobalVariable(module, value->getType(), /*constant=*/true,
+                                    llvm::GlobalValue::PrivateLinkage, value,
+                                    name);
+  }
+  /// A private array; null when empty.
+  Constant *array(ArrayRef<Constant *> values, const char *name) {
+    if (values.empty())
+      return null();
+    auto *type = llvm::ArrayType::get(values[0]->getType(), values.size());
+    return global(llvm::ConstantArray::get(type, values), name);
+  }
+  Constant *string(StringRef text) {
+    Constant *&entry = strings[text];
+    if (!entry)
+      entry = global(llvm::ConstantDataArray::getString(context, text), "string");
+    return entry;
+  }
+  Constant *fourOf(ArrayRef<int64_t> values, int64_t otherwise) {
+    SmallVector<Constant *> fields;
+    for (unsigned i = 0; i < PMRT_MAX_BATCH_DIMS; ++i)
+      fields.push_back(u64(i < values.size() ? values[i] : otherwise));
+    return llvm::ConstantArray::get(
+        llvm::ArrayType::get(i64, PMRT_MAX_BATCH_DIMS), fields);
+  }
+
+  FailureOr<Constant *> dtype(Operation *op, Type type) {
+    auto code = dtypeOf(type);
+    if (!code)
+      return op->emitOpError("has elements of ")
+             << type << ", for which the runtime has no type";
+    return u32(*code);
+  }
+
+  Constant *operands(ArrayAttr places);
+  uint32_t communicator(ArrayAttr axes);
+  FailureOr<Constant *> gemm(pmrt::GemmOp op);
+  FailureOr<Constant *> allReduce(pmrt::AllReduceOp op);
+  FailureOr<Constant *> instruction(Operation &op);
+  FailureOr<Constant *> body(pmrt::BodyOp op);
+
+  llvm::Module &module;
+  pmrt::RoleOp role;
+  pm::MeshOp mesh;
+  ArrayRef<KernelInfo> kernels;
+  const llvm::StringMap<int64_t> &kernelOf;
+  llvm::LLVMContext &context;
+  llvm::IntegerType *i8, *i32, *i64;
+  llvm::PointerType *pointer;
+  llvm::StringMap<Constant *> strings;
+  llvm::StringMap<uint32_t> bufferIndex, bodyIndex;
+  llvm::DenseMap<Attribute, uint32_t> communicatorIndex;
+  SmallVector<Constant *> communicators;
+  llvm::GlobalVariable *kernelTable = nullptr;
+  uint32_t sequence = 0;
+};
+
+} // namespace
+
+llvm::Constant *TableBuilder::operands(ArrayAttr places) {
+  SmallVector<Constant *> fields;
+  for (auto place : places.getAsRange<pmrt::PlaceAttr>()) {
+    int64_t buffer =
+        place.getBuffer() ? bufferIndex.lookup(place.getBuffer().getValue())
+                          : PMRT_SCRATCH;
+    fields.push_back(record({u32(static_cast<uint32_t>(buffer)),
+                             u32(static_cast<uint32_t>(place.getAccess())),
+                             u64(place.getOffset()), u64(place.getBytes())}));
+  }
+  return array(fields, "operands");
+}
+
+uint32_t TableBuilder::communicator(ArrayAttr axes) {
+  auto [it, isNew] =
+      communicatorIndex.try_emplace(axes, communicators.size());
+  if (isNew) {
+    SmallVector<Constant *> indices;
+    std::string name;
+    for (auto axis : axes.getAsRange<StringAttr>()) {
+      name += (name.empty() ? "" : ",") + axis.getValue().str();
+      for (auto [i, known] :
+           llvm::enumerate(mesh.getAxes().getAsRange<pm::MeshAxisAttr>()))
+        if (known.getName() == axis)
+          indices.push_back(u32(i));
+    }
+    communicators.push_back(record({string(name), u32(indices.size()), u32(0),
+                                    array(indices, "communicator_axes")}));
+  }
+  return it->second;
+}
+
+FailureOr<llvm::Constant *> TableBuilder::gemm(pmrt::GemmOp op) {
+  auto type = dtypeOf(op.getElementType());
+  if (!type || *type != PMRT_F32)
+    return op.emitOpError("multiplies matrices of ")
+           << op.getElementType() << ", but the host backend has f32 only";
+  return global(
+      record({u64(op.getM()), u64(op.getN()), u64(op.getK()),
+              u64(op.getLeading()[0]), u64(op.getLeading()[1]),
+              u64(op.getLeading()[2]), fourOf(op.getBatch(), 1),
+              fourOf(op.getStrideA(), 0), fourOf(op.getStrideB(), 0),
+              fourOf(op.getStrideC(), 0),
+              llvm::ConstantFP::get(llvm::Type::getFloatTy(context), 1.0),
+              u8(op.getTrans()[0]), u8(op.getTrans()[1]), u8(op.getAccumulate()),
+              u8(*type)}),
+      "gemm");
+}
+
+FailureOr<llvm::Constant *> TableBuilder::allReduce(pmrt::AllReduceOp op) {
+  auto type = dtype(op, op.getElementType());
+  if (failed(type))
+    return failure();
+  auto reduction = llvm::StringSwitch<std::optional<uint32_t>>(op.getReduction())
+                       .Case("sum", PMRT_SUM)
+                       .Case("max", PMRT_MAX)
+                       .Case("min", PMRT_MIN)
+                       .Default(std::nullopt);
+  if (!reduction)
+    return op.emitOpError("has the unknown reduction '")
+           << op.getReduction() << "'";
+  uint64_t size = (op.getElementType().getIntOrFloatBitWidth() + 7) / 8;
+  SmallVector<Constant *> counts;
+  for (auto place : op.getPlaces().getAsRange<pmrt::PlaceAttr>())
+    counts.push_back(u64(place.getBytes() / size));
+  return global(record({u32(communicator(op.getAxes())), *type, u32(*reduction),
+                        u32(sequence++), array(counts, "counts")}),
+                "collective");
+}
+
+FailureOr<llvm::Constant *> TableBuilder::instruction(Operation &op) {
+  uint32_t opcode = 0, stream = 0;
+  ArrayAttr places;
+  FailureOr<Constant *> descriptor = null();
+  if (auto gemmOp = dyn_cast<pmrt::GemmOp>(op)) {
+    opcode = PMRT_OP_GEMM;
+    places = gemmOp.getPlaces();
+    descriptor = gemm(gemmOp);
+  } else if (auto call = dyn_cast<pmrt::CallOp>(op)) {
+    opcode = PMRT_OP_KERNEL;
+    places = call.getPlaces();
+    Constant *index[] = {u32(0), u32(kernelOf.lookup(call.getKernel()))};
+    descriptor = llvm::ConstantExpr::getInBoundsGetElementPtr(
+        kernelTable->getValueType(), kernelTable, index);
+  } else if (auto reduce = dyn_cast<pmrt::AllReduceOp>(op)) {
+    opcode = PMRT_OP_ALL_REDUCE;
+    stream = 1;
+    places = reduce.getPlaces();
+    descriptor = allReduce(reduce);
+  } else if (auto copy = dyn_cast<pmrt::CopyOp>(op)) {
+    opcode = PMRT_OP_COPY;
+    places = copy.getPlaces();
+  } else if (auto zero = dyn_cast<pmrt::ZeroOp>(op)) {
+    opcode = PMRT_OP_ZERO;
+    places = zero.getPlaces();
+  } else {
+    return op.emitOpError("is no instruction of the runtime");
+  }
+  if (failed(descriptor))
+    return failure();
+  return record({u32(opcode), u32(stream), u32(places.size()), u32(0),
+                 operands(places), *descriptor,
+                 string(pm::getModelName(op.getLoc()))});
+}
+
+FailureOr<llvm::Constant *> TableBuilder::body(pmrt::BodyOp op) {
+  auto kind = pm::symbolizeFragmentKind(op.getKind());
+  if (!kind)
+    return op.emitOpError("has the unknown kind '") << op.getKind() << "'";
+  sequence = 0;
+  SmallVector<Constant *> instructions;
+  for (Operation &inner : op.getBody().front()) {
+    auto constant = instruction(inner);
+    if (failed(constant))
+      return failure();
+    instructions.push_back(*constant);
+  }
+  return record({string(op.getSymName()), u32(fragmentKindOf(*kind)),
+                 u32(op.getStage()), u64(instructions.size()),
+                 array(instructions, "instructions")});
+}
+
+LogicalResult TableBuilder::build(StringRef hash) {
+  SmallVector<Constant *> axes, kernelRecords, buffers, bodies, actions;
+  for (auto axis : mesh.getAxes().getAsRange<pm::MeshAxisAttr>())
+    axes.push_back(record({string(axis.getName().getValue()),
+                           u32(static_cast<uint32_t>(axis.getKind())),
+                           u32(axis.getSize())}));
+  for (const KernelInfo &kernel : kernels) {
+    llvm::Function *function = module.getFunction(kernel.name);
+    if (!function)
+      return role.emitOpError("calls kernel '")
+             << kernel.name << "', which has no code";
+    kernelRecords.push_back(record(
+        {string(kernel.name), function, u64(kernel.extent), u64(kernel.grain),
+         u64(kernel.scratchBytes), u64(kernel.flops), u64(kernel.bytes)}));
+  }
+  if (!kernelRecords.empty())
+    kernelTable = cast<llvm::GlobalVariable>(array(kernelRecords, "kernels"));
+
+  for (auto buffer : role.getBody().front().getOps<pmrt::BufferOp>()) {
+    bufferIndex[buffer.getSymName()] = buffers.size();
+    auto type = dtype(buffer, getElementTypeOrSelf(buffer.getType()));
+    if (failed(type))
+      return failure();
+    buffers.push_back(record({string(buffer.getSymName()),
+                              u64(buffer.getOffset()), u64(buffer.getBytes()),
+                              u64(buffer.getSlotStride()),
+                              u32(buffer.getSlots()), *type}));
+  }
+  for (auto op : role.getBody().front().getOps<pmrt::BodyOp>()) {
+    bodyIndex[op.getSymName()] = bodies.size();
+    auto constant = body(op);
+    if (failed(constant))
+      return failure();
+    bodies.push_back(*constant);
+  }
+  for (auto action : role.getBody().front().getOps<pmrt::ActionOp>()) {
+    auto it = bodyIndex.find(action.getFragment());
+    if (it == bodyIndex.end())
+      return action.emitOpError("runs '")
+             << action.getFragment() << "', which is no body of the role";
+    actions.push_back(record({u32(it->second), u32(action.getMicroBatch())}));
+  }
+
+  Constant *kernelPointer =
+      kernelTable ? static_cast<Constant *>(kernelTable) : null();
+  Constant *table = record(
+      {u32(PMRT_ABI_VERSION), u32(axes.size()), array(axes, "axes"),
+       u64(role.getArenaBytes()), u64(role.getScratchOffset()),
+       u64(role.getScratchBytes()), u32(buffers.size()), u32(kernels.size()),
+       u32(bodies.size()), u32(communicators.size()), u64(actions.size()),
+       array(buffers, "buffers"), kernelPointer, array(bodies, "bodies"),
+       array(communicators, "communicators"), array(actions, "actions"),
+       string(hash)});
+  new llvm::GlobalVariable(module, table->getType(), /*constant=*/true,
+                           llvm::GlobalValue::ExternalLinkage, table,
+                           PMRT_ROLE_SYMBOL);
+  return success();
+}
+
+LogicalResult pipemesh::addRoleTables(llvm::Module &target, pmrt::RoleOp role,
+                                      pm::MeshOp mesh,
+                                      ArrayRef<KernelInfo> kernels,
+                                      const llvm::StringMap<int64_t> &kernelOf,
+                                      StringRef hash) {
+  return TableBuilder(target, role, mesh, kernels, kernelOf).build(hash);
+}

@@ -1,0 +1,30 @@
+//===- Levels.h - the levels between a model and a bundle -------*- C++ -*-===//
+
+#ifndef PIPEMESH_TOOLS_PMC_LEVELS_H
+#define PIPEMESH_TOOLS_PMC_LEVELS_H
+
+#include "Recipe.h"
+#include "llvm/ADT/SmallVector.h"
+#include <string>
+
+namespace pipemesh {
+
+/// One level of the compiler: its name and the passes that lead to it from the
+/// level before, as the text of a pipeline for pmopt.
+struct Level {
+  std::string name;
+  std::string pipeline;
+};
+
+struct StrategyOptions {
+  std::string strategy;
+  std::string schedule = "1f1b";
+};
+
+/// The levels of a task in order, from "model" (no passes) to "runtime".
+llvm::SmallVector<Level> getLevels(bool train, const Recipe &recipe,
+                                   const StrategyOptions &options);
+
+} // namespace pipemesh
+
+#endif // PIPEMESH_TOOLS_PMC_LEVELS_H

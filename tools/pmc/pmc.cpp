@@ -1,0 +1,203 @@
+//===- pmc.cpp - from a model to the program of a cluster -----------------===//
+
+#include "Levels.h"
+#include "Recipe.h"
+#include "Report.h"
+#include "pipemesh/Import/ImportHuggingFace.h"
+#include "pipemesh/InitAll.h"
+#include "pipemesh/Lower/Bundle.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Support/Timing.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
+using namespace pipemesh;
+namespace cl = llvm::cl;
+
+namespace {
+
+cl::OptionCategory category("pmc options");
+cl::opt<std::string> input(cl::Positional, cl::desc("MODEL_DIR or model.mlir"),
+                           cl::Required, cl::cat(category));
+cl::opt<std::string> task("task", cl::desc("train or eval"), cl::init("train"),
+                          cl::cat(category));
+cl::opt<int64_t> batch("batch", cl::desc("sequences of a step, over all ranks"),
+                       cl::init(8), cl::cat(category));
+cl::opt<int64_t> sequence("sequence", cl::desc("tokens of a sequence"),
+                          cl::init(128), cl::cat(category));
+cl::opt<std::string> strategy("strategy",
+                              cl::desc("mesh axes, e.g. \"dp=2,mb=2\""),
+                              cl::cat(category));
+cl::opt<std::string> schedule("schedule", cl::desc("1f1b or gpipe"),
+                              cl::init("1f1b"), cl::cat(category));
+cl::opt<std::string> recipePath("recipe", cl::desc("recipe.json"),
+                                cl::value_desc("file"), cl::cat(category));
+cl::opt<std::string> output("o", cl::desc("the bundle to write (or, with "
+                                          "--emit, a file)"),
+                            cl::value_desc("path"), cl::cat(category));
+cl::opt<std::string> emit("emit",
+                          cl::desc("print the IR of a level: model, "
+                                   "differentiated, sharded, fragments, "
+                                   "partitioned, scheduled, kernels, runtime"),
+                          cl::value_desc("level"), cl::cat(category));
+cl::opt<std::string> printAfterEach("print-after-each",
+                                    cl::desc("write the IR of each level to a "
+                                             "folder"),
+                                    cl::value_desc("folder"), cl::cat(category));
+cl::opt<bool> report("report", cl::desc("print sizes and costs"),
+                     cl::cat(category));
+cl::opt<bool> timing("timing", cl::desc("print the time of each pass"),
+                     cl::cat(category));
+cl::opt<bool> debugInfo("locations", cl::desc("print locations with the IR"),
+                        cl::cat(category));
+cl::opt<std::string> cpu("cpu", cl::desc("processor to compile for"),
+                         cl::init("native"), cl::cat(category));
+cl::opt<std::string> cpuFeatures("cpu-features",
+                                 cl::desc("features, e.g. \"+avx2,+fma\""),
+                                 cl::cat(category));
+cl::opt<unsigned> vectorWidth("vector-width",
+                              cl::desc("float32 elements of a vector; 0 takes "
+                                       "the widest of the processor"),
+                              cl::init(0), cl::cat(category));
+cl::extrahelp examples(R"(
+Examples:
+  pmc models/llama --batch=8 --sequence=20 -o bundle/
+  pmc models/llama --batch=8 --sequence=20 --strategy="dp=2,mb=2" --recipe=recipe.json -o bundle/
+  pmc models/llama --task=eval --batch=8 --sequence=20 -o bundle/
+  pmc models/llama --batch=8 --sequence=20 --strategy="dp=2" --emit=partitioned
+  pmc model.mlir --strategy="dp=2,mb=4" --print-after-each=levels/ --report -o bundle/
+)");
+
+int fail(const llvm::Twine &message) {
+  llvm::errs() << "pmc: error: " << message << "\n";
+  return 1;
+}
+
+OwningOpRef<ModuleOp> load(MLIRContext &context) {
+  if (llvm::sys::fs::is_directory(input)) {
+    ImportOptions options;
+    options.task = task == "eval" ? Task::Eval : Task::Train;
+    options.batch = batch;
+    options.sequence = sequence;
+    return importHuggingFace(&context, input, options);
+  }
+  return parseModelFile(input, context);
+}
+
+/// Writes the module to a file, or to standard output for "-".
+LogicalResult write(ModuleOp module, llvm::StringRef path) {
+  std::error_code error;
+  llvm::ToolOutputFile file(path, error, llvm::sys::fs::OF_Text);
+  if (error) {
+    fail("cannot write '" + path + "': " + error.message());
+    return failure();
+  }
+  OpPrintingFlags flags;
+  if (debugInfo)
+    flags.enableDebugInfo();
+  module.print(file.os(), flags);
+  file.os() << "\n";
+  file.keep();
+  return success();
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  registerAllPasses();
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(
+      argc, argv,
+      "pmc: compiles a model to the program of a cluster\n\n"
+      "Reads a Hugging Face model directory or the IR that pmimport writes, and\n"
+      "writes a bundle that pmrun executes.\n");
+
+  if (task != "train" && task != "eval")
+    return fail("--task is '" + task + "', but must be train or eval");
+  auto recipe = readRecipe(recipePath);
+  if (!recipe)
+    return fail(llvm::toString(recipe.takeError()));
+  if (output.empty() && emit.empty() && printAfterEach.empty() && !report)
+    return fail("nothing to do: give -o BUNDLE, --emit=LEVEL, "
+                "--print-after-each=DIR or --report");
+
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  MLIRContext context(registry);
+  context.printOpOnDiagnostic(false);
+  llvm::SourceMgr sourceManager;
+  SourceMgrDiagnosticHandler handler(sourceManager, &context);
+
+  OwningOpRef<ModuleOp> module = load(context);
+  if (!module)
+    return 1;
+  auto ownTask = (*module)->getAttrOfType<StringAttr>("pm.task");
+  if (!ownTask)
+    return fail("'" + input + "' has no 'pm.task'; pmc takes what pmimport "
+                "writes");
+  if (task.getNumOccurrences() && ownTask.getValue() != task)
+    return fail("--task is '" + task + "', but '" + input +
+                "' was imported for '" + ownTask.getValue() + "'");
+
+  StrategyOptions options;
+  options.strategy = strategy;
+  options.schedule = schedule;
+  auto levels = getLevels(ownTask == "train", *recipe, options);
+  if (!emit.empty() &&
+      llvm::none_of(levels, [](Level &level) { return level.name == emit; })) {
+    std::string names;
+    for (Level &level : levels)
+      names += (names.empty() ? "" : ", ") + level.name;
+    return fail("--emit is '" + emit + "', but the levels are " + names);
+  }
+  if (!printAfterEach.empty())
+    if (std::error_code error =
+            llvm::sys::fs::create_directories(printAfterEach))
+      return fail("cannot create folder '" + printAfterEach +
+                  "': " + error.message());
+
+  DefaultTimingManager timingManager;
+  timingManager.setEnabled(timing);
+  auto timingScope = timingManager.getRootScope();
+  for (auto [index, level] : llvm::enumerate(levels)) {
+    PassManager passes(&context, ModuleOp::getOperationName());
+    auto levelScope = timingScope.nest(level.name);
+    passes.enableTiming(levelScope);
+    if (failed(parsePassPipeline(level.pipeline, passes)))
+      return fail("cannot build the passes of level '" + level.name + "'");
+    if (failed(passes.run(*module)))
+      return 1;
+    if (!printAfterEach.empty() &&
+        failed(write(*module, printAfterEach + "/" + std::to_string(index) +
+                                  "_" + level.name + ".mlir")))
+      return 1;
+    if (emit == level.name) {
+      if (failed(write(*module, output.empty() ? "-" : output.getValue())))
+        return 1;
+      return 0;
+    }
+  }
+  if (report)
+    printReport(*module, llvm::outs());
+  if (output.empty())
+    return 0;
+
+  auto target = CpuTarget::get(cpu, cpuFeatures, vectorWidth);
+  if (!target)
+    return fail(llvm::toString(target.takeError()));
+  BundleOptions bundle;
+  bundle.path = llvm::StringRef(output).rtrim('/').str();
+  bundle.target = *target;
+  bundle.recipe = recipe->json;
+  auto emitScope = timingScope.nest("code and bundle");
+  return failed(emitBundle(*module, bundle));
+}
