@@ -7,10 +7,14 @@
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Dialect/PMRT/PMRT.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
+#include "pipemesh/Lower/Kernels/Passes.h"
 
 void pipemesh::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::func::FuncDialect, stablehlo::StableHLODialect,
                   chlo::CHLODialect, pm::PMDialect, pmrt::PMRTDialect>();
 }
 
-void pipemesh::registerAllPasses() { mlir::registerTransformsPasses(); }
+void pipemesh::registerAllPasses() {
+  mlir::registerTransformsPasses();
+  registerLowerKernelsPasses();
+}
