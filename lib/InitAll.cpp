@@ -8,6 +8,7 @@
 #include "pipemesh/Dialect/PMRT/PMRT.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "pipemesh/Lower/Passes.h"
+#include "pipemesh/Lower/Kernels/Passes.h"
 
 void pipemesh::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::func::FuncDialect, stablehlo::StableHLODialect,
@@ -17,4 +18,5 @@ void pipemesh::registerAllDialects(mlir::DialectRegistry &registry) {
 void pipemesh::registerAllPasses() {
   mlir::registerTransformsPasses();
   registerLowerPasses();
+  registerLowerKernelsPasses();
 }
