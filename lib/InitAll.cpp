@@ -7,10 +7,16 @@
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Dialect/PMRT/PMRT.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
+#include "pipemesh/Differentiate/Differentiate.h"
+#include "pipemesh/Differentiate/Passes.h"
 
 void pipemesh::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::func::FuncDialect, stablehlo::StableHLODialect,
                   chlo::CHLODialect, pm::PMDialect, pmrt::PMRTDialect>();
+  registerDifferentiationModels(registry);
 }
 
-void pipemesh::registerAllPasses() { mlir::registerTransformsPasses(); }
+void pipemesh::registerAllPasses() {
+  mlir::registerTransformsPasses();
+  registerDifferentiatePasses();
+}
