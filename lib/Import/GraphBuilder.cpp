@@ -109,7 +109,11 @@ Value GraphBuilder::layerNorm(const Twine &module, Value x) {
 Value GraphBuilder::embedding(const Twine &module, Value ids) {
   Value table = parameter(module + ".weight");
   auto type = f32({batch, sequence, shapeOf(table)[1]});
-  return pm::EmbeddingOp::create(builder, at(module), type, table, ids);
+  IntegerAttr padding;
+  if (config.paddingIndex)
+    padding = builder.getI64IntegerAttr(*config.paddingIndex);
+  return pm::EmbeddingOp::create(builder, at(module), type, table, ids,
+                                 padding);
 }
 
 Value GraphBuilder::activation(const Twine &module, Value x) {
