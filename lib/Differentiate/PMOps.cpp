@@ -21,8 +21,24 @@ static bool onlyMainResult(ValueRange cotangents) {
 
 static Value embeddingGradient(EmbeddingOp op, GradientBuilder &g, unsigned,
                                ValueRange dy) {
+  Value cotangent = dy[0];
+  // The padding row gets none.
+  if (op.getPadding()) {
+    auto ids = cast<RankedTensorType>(op.getIds().getType());
+    auto shape = cast<RankedTensorType>(cotangent.getType()).getShape();
+    Value padding = stablehlo::ConstantOp::create(
+        g.builder, g.loc,
+        DenseElementsAttr::get(
+            ids, Attribute(IntegerAttr::get(ids.getElementType(),
+                                            *op.getPadding()))));
+    Value isPadding = g.compare(stablehlo::ComparisonDirection::EQ, op.getIds(),
+                                padding);
+    auto dims = llvm::to_vector(llvm::seq<int64_t>(0, ids.getRank()));
+    cotangent = g.select(g.broadcast(isPadding, shape, dims),
+                         g.zeros(cotangent.getType()), cotangent);
+  }
   return EmbeddingGradOp::create(g.builder, g.loc, op.getTable().getType(),
-                                 op.getIds(), dy[0]);
+                                 op.getIds(), cotangent);
 }
 
 static FailureOr<Value> rmsNormGradient(RMSNormOp op, GradientBuilder &g,

@@ -8,6 +8,19 @@ func.func @embedding(%table: tensor<9x4xf32>, %ids: tensor<2x5xi32>) -> tensor<2
   return %y : tensor<2x5x4xf32>
 }
 
+// CHECK-LABEL: func.func @embedding_with_padding_grad(
+// CHECK-SAME:    %{{.*}}: tensor<9x4xf32>, %[[IDS:[a-z0-9]+]]: tensor<2x5xi32>, %[[DY:[a-z0-9]+]]: tensor<2x5x4xf32>)
+// CHECK:         %[[PADDING:.*]] = stablehlo.constant dense<3> : tensor<2x5xi32>
+// CHECK:         %[[IS:.*]] = stablehlo.compare {{ *}}EQ, %[[IDS]], %[[PADDING]]
+// CHECK:         %[[MASK:.*]] = stablehlo.broadcast_in_dim %[[IS]], dims = [0, 1]
+// CHECK:         %[[ZERO:.*]] = stablehlo.constant dense<0.000000e+00> : tensor<2x5x4xf32>
+// CHECK:         %[[MASKED:.*]] = stablehlo.select %[[MASK]], %[[ZERO]], %[[DY]]
+// CHECK-NEXT:    pm.embedding_grad %[[IDS]], %[[MASKED]]
+func.func @embedding_with_padding(%table: tensor<9x4xf32>, %ids: tensor<2x5xi32>) -> tensor<2x5x4xf32> {
+  %y = pm.embedding %table, %ids padding 3 : (tensor<9x4xf32>, tensor<2x5xi32>) -> tensor<2x5x4xf32>
+  return %y : tensor<2x5x4xf32>
+}
+
 // CHECK-LABEL: func.func @rms_norm_grad(
 // CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<2x5x4xf32>, %[[W:[a-z0-9]+]]: tensor<4xf32>, %[[DY:[a-z0-9]+]]: tensor<2x5x4xf32>)
 // CHECK-NEXT:    %{{.*}}, %[[RSTD:.*]] = pm.rms_norm
