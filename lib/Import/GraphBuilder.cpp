@@ -189,11 +189,8 @@ Value GraphBuilder::loss(Value logits, Value labels) {
   Value ignored = stablehlo::ConstantOp::create(
       builder, at("loss.ignored"),
       DenseElementsAttr::get(RankedTensorType::get({}, i32), kIgnoredLabel));
-  // Position s predicts the token at s + 1, and the last one nothing.
-  Value shifted = slice("loss.targets", labels, 1, 1, sequence);
-  Value last = broadcast("loss.targets", ignored, {}, {batch, 1});
-  Value targets = stablehlo::ConcatenateOp::create(
-      builder, at("loss.targets"), ValueRange{shifted, last}, 1);
+  // Position s predicts the label at s + 1.
+  Value targets = slice("loss.targets", labels, 1, 1, sequence + 1);
   auto tokens = f32({batch, sequence});
   Value nll = pm::CrossEntropyOp::create(builder, at("loss.nll"), tokens,
                                          tokens, logits, targets)
