@@ -29,10 +29,10 @@ def ApplyStrategyPass : Pass<"pm-apply-strategy", "::mlir::ModuleOp"> {
     becomes
 
     ```mlir
-    pm.mesh @mesh = [<"dp" : spatial = 2>, <"mb" : temporal = 2>]
+    pm.mesh @mesh = [<"dp", spatial = 2>, <"mb", temporal = 2>]
     func.func @main(%ids: tensor<8x20xi32> {pm.input = "input_ids",
-                      pm.sharding = #pm.sharding<@mesh, [{"dp", "mb"}, {}]>},
-                    %w: tensor<64x32xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}]>,
+                      pm.sharding = #pm.sharding<@mesh, [{"dp", "mb"}, {} ]>},
+                    %w: tensor<64x32xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {} ]>,
                       pm.state = #pm.state<parameter, "w">})
     ```
   }];
@@ -64,7 +64,7 @@ def PropagatePass : Pass<"pm-propagate", "::mlir::ModuleOp"> {
     output.
 
     ```mlir
-    func.func @main(%x: tensor<8x16xf32> {pm.sharding = #pm.sharding<@mesh, [{"dp", "mb"}, {}]>},
+    func.func @main(%x: tensor<8x16xf32> {pm.sharding = #pm.sharding<@mesh, [{"dp", "mb"}, {} ]>},
                     %dy: tensor<8x4xf32>) -> tensor<16x4xf32> {
       %dw = stablehlo.dot_general %x, %dy, contracting_dims = [0] x [0] : (tensor<8x16xf32>, tensor<8x4xf32>) -> tensor<16x4xf32>
       return %dw : tensor<16x4xf32>
@@ -74,13 +74,13 @@ def PropagatePass : Pass<"pm-propagate", "::mlir::ModuleOp"> {
     becomes (`dy` is cut as the contraction asks; types are left out)
 
     ```mlir
-    func.func @main(%x {pm.sharding = #pm.sharding<@mesh, [{"dp", "mb"}, {}]>},
-                    %dy {pm.sharding = #pm.sharding<@mesh, [{"dp", "mb"}, {}]>})
-        -> (tensor<16x4xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}]>}) {
+    func.func @main(%x {pm.sharding = #pm.sharding<@mesh, [{"dp", "mb"}, {} ]>},
+                    %dy {pm.sharding = #pm.sharding<@mesh, [{"dp", "mb"}, {} ]>})
+        -> (tensor<16x4xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {} ]>}) {
       %dw = stablehlo.dot_general %x, %dy, contracting_dims = [0] x [0]
-        {pm.shardings = [#pm.sharding<@mesh, [{}, {}], partial = sum{"dp", "mb"}>]}
-      %r = pm.reshard %dw from <@mesh, [{}, {}], partial = sum{"dp", "mb"}> to <@mesh, [{}, {}]>
-        {pm.shardings = [#pm.sharding<@mesh, [{}, {}]>]}
+        {pm.shardings = [#pm.sharding<@mesh, [{}, {} ], partial = sum{"dp", "mb"}>]}
+      %r = pm.reshard %dw from <@mesh, [{}, {} ], partial = sum{"dp", "mb"}> to <@mesh, [{}, {} ]>
+        {pm.shardings = [#pm.sharding<@mesh, [{}, {} ]>]}
       return %r
     }
     ```
@@ -117,7 +117,7 @@ def PartitionPass : Pass<"pm-partition", "::mlir::ModuleOp"> {
     ```mlir
     func.func @stage0_update(%g: tensor<16x4xf32> {pm.buffer = @g, ...})
         attributes {pm.fragment = #pm.fragment<update, 0>} {
-      %r = pm.reshard %g from <@mesh, [{}, {}], partial = sum{"dp", "mb"}> to <@mesh, [{}, {}]> : tensor<16x4xf32>
+      %r = pm.reshard %g from <@mesh, [{}, {} ], partial = sum{"dp", "mb"}> to <@mesh, [{}, {} ]> : tensor<16x4xf32>
     ```
 
     becomes
