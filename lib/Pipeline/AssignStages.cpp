@@ -1,5 +1,6 @@
 //===- AssignStages.cpp - a pipeline stage for every op -------------------===//
 
+#include "Stage.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Pipeline/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -14,7 +15,7 @@ using namespace mlir;
 using namespace pipemesh;
 
 namespace {
-class AssignStages : public impl::AssignStagesPassBase<AssignStages> {
+class AssignStages : public pipemesh::impl::AssignStagesPassBase<AssignStages> {
 public:
   void runOnOperation() override {
     pm::MeshOp mesh = pm::lookupMesh(getOperation());
@@ -34,13 +35,13 @@ public:
     for (auto function : getOperation().getOps<func::FuncOp>())
       for (Block &block : function.getBody())
         for (Operation &op : block.without_terminator()) {
-          auto given = op.getAttrOfType<IntegerAttr>(pm::kStageAttr);
+          auto given = op.getAttrOfType<IntegerAttr>(kStageAttr);
           if (given && given.getInt() != 0) {
             op.emitError("is on stage ")
                 << given.getInt() << ", but the mesh has one stage, 0";
             return signalPassFailure();
           }
-          op.setAttr(pm::kStageAttr, zero);
+          op.setAttr(kStageAttr, zero);
         }
   }
 };

@@ -13,7 +13,7 @@ using namespace pipemesh;
 using pm::FragmentKind;
 
 namespace {
-class Schedule : public impl::SchedulePassBase<Schedule> {
+class Schedule : public pipemesh::impl::SchedulePassBase<Schedule> {
 public:
   using SchedulePassBase::SchedulePassBase;
 

@@ -1,6 +1,7 @@
 //===- SplitStages.cpp - fragments that exchange buffers ------------------===//
 
 #include "Placement.h"
+#include "Stage.h"
 #include "pipemesh/Pipeline/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -391,7 +392,7 @@ void Splitter::build(Fragment &current) {
 }
 
 namespace {
-class SplitStages : public impl::SplitStagesPassBase<SplitStages> {
+class SplitStages : public pipemesh::impl::SplitStagesPassBase<SplitStages> {
 public:
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -419,7 +420,7 @@ private:
         return function.emitError("argument ")
                << arg.getArgNumber() << " has no sharding; run pm-propagate";
     for (Operation &op : function.getBody().front().without_terminator()) {
-      if (!op.hasAttr(pm::kStageAttr))
+      if (!op.hasAttr(kStageAttr))
         return op.emitError("has no stage; run pm-assign-stages");
       for (Value result : op.getResults())
         if (!pm::getSharding(result))

@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace pipemesh;
 
 namespace {
-class VerifyFragments : public impl::VerifyFragmentsPassBase<VerifyFragments> {
+class VerifyFragments : public pipemesh::impl::VerifyFragmentsPassBase<VerifyFragments> {
 public:
   void runOnOperation() override {
     FailureOr<Program> program = readProgram(getOperation());

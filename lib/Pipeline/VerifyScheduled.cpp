@@ -13,7 +13,7 @@ using namespace pipemesh;
 using pm::FragmentKind;
 
 namespace {
-class VerifyScheduled : public impl::VerifyScheduledPassBase<VerifyScheduled> {
+class VerifyScheduled : public pipemesh::impl::VerifyScheduledPassBase<VerifyScheduled> {
 public:
   void runOnOperation() override {
     FailureOr<Program> program = readProgram(getOperation());

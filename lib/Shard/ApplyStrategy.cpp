@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace pipemesh;
 
 namespace {
-class ApplyStrategy : public impl::ApplyStrategyPassBase<ApplyStrategy> {
+class ApplyStrategy : public pipemesh::impl::ApplyStrategyPassBase<ApplyStrategy> {
 public:
   using ApplyStrategyPassBase::ApplyStrategyPassBase;
 

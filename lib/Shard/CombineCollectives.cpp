@@ -141,7 +141,7 @@ static void combine(Block &block, int64_t limit) {
 
 namespace {
 class CombineCollectives
-    : public impl::CombineCollectivesPassBase<CombineCollectives> {
+    : public pipemesh::impl::CombineCollectivesPassBase<CombineCollectives> {
 public:
   using CombineCollectivesPassBase::CombineCollectivesPassBase;
 

@@ -317,7 +317,7 @@ LogicalResult Partitioner::convertReshard(pm::ReshardOp op) {
 }
 
 namespace {
-class Partition : public impl::PartitionPassBase<Partition> {
+class Partition : public pipemesh::impl::PartitionPassBase<Partition> {
 public:
   void runOnOperation() override {
     pm::MeshOp meshOp = pm::lookupMesh(getOperation());

@@ -325,7 +325,7 @@ void Propagation::settleResults() {
 }
 
 namespace {
-class Propagate : public impl::PropagatePassBase<Propagate> {
+class Propagate : public pipemesh::impl::PropagatePassBase<Propagate> {
 public:
   void runOnOperation() override {
     pm::MeshOp mesh = pm::lookupMesh(getOperation());

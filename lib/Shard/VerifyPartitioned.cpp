@@ -57,7 +57,7 @@ static LogicalResult verifyBinding(func::FuncOp function, const Twine &what,
 
 namespace {
 class VerifyPartitioned
-    : public impl::VerifyPartitionedPassBase<VerifyPartitioned> {
+    : public pipemesh::impl::VerifyPartitionedPassBase<VerifyPartitioned> {
 public:
   void runOnOperation() override {
     pm::MeshOp meshOp = pm::lookupMesh(getOperation());

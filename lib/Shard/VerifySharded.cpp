@@ -14,7 +14,7 @@ using namespace mlir;
 using namespace pipemesh;
 
 namespace {
-class VerifySharded : public impl::VerifyShardedPassBase<VerifySharded> {
+class VerifySharded : public pipemesh::impl::VerifyShardedPassBase<VerifySharded> {
 public:
   void runOnOperation() override {
     pm::MeshOp mesh = pm::lookupMesh(getOperation());
