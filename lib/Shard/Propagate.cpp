@@ -252,8 +252,9 @@ void Propagation::define(OpResult result, const ValueSharding &given) {
 bool Propagation::isReducedAnyhow(Value value) {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     auto rule = rules.find(user);
-    if (rule == rules.end())
-      return user->hasTrait<OpTrait::IsTerminator>();
+    if (rule == rules.end()) // A reshard that an earlier use has asked for.
+      return isa<pm::ReshardOp>(user) ||
+             user->hasTrait<OpTrait::IsTerminator>();
     return llvm::none_of(
         rule->second->linearSets, [&](ArrayRef<unsigned> set) {
           return llvm::all_of(user->getOpOperands(), [&](OpOperand &operand) {

@@ -49,11 +49,11 @@ pm.mesh @mesh = [<"mb", temporal = 2>]
 
 // expected-error @below {{a step is one function, but the module has 2}}
 module {
+  pm.mesh @mesh = [<"mb", temporal = 2>]
   func.func @a() {
     return
   }
   func.func @b() {
     return
   }
-  pm.mesh @mesh = [<"mb", temporal = 2>]
 }

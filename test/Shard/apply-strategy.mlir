@@ -1,5 +1,5 @@
 // RUN: pmopt %s --pm-apply-strategy=strategy=dp=2,mb=4 | FileCheck %s
-// RUN: pmopt %s --pm-apply-strategy="strategy= mb=4 , dp=2" | FileCheck %s
+// RUN: pmopt %s --pm-apply-strategy=strategy=mb=4,dp=2 | FileCheck %s
 // RUN: pmopt %s --pm-apply-strategy | FileCheck %s --check-prefix=ALONE
 
 // Micro-batches come behind the spatial axes, whatever the string says.

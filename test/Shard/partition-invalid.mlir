@@ -36,7 +36,7 @@ func.func @not_sharded(%x: tensor<8x4xf32>) {
 pm.mesh @mesh = [<"dp", spatial = 2>]
 
 func.func @gather(%x: tensor<8x4xf32> {pm.sharding = #pm.sharding<@mesh, [{"dp"}, {}]>}) -> (tensor<8x4xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}]>}) {
-  // expected-error @below {{cannot reshard from <@mesh, [{"dp"}, {}]> to <@mesh, [{}, {}]>: dimension 0 is cut over 'dp' and needs to be gathered}}
+  // expected-error @below {{cannot reshard from #pm.sharding<@mesh, [{"dp"}, {}]> to #pm.sharding<@mesh, [{}, {}]>: dimension 0 is cut over 'dp' and needs to be gathered}}
   %0 = pm.reshard %x from <@mesh, [{"dp"}, {}]> to <@mesh, [{}, {}]> {pm.shardings = [#pm.sharding<@mesh, [{}, {}]>]} : tensor<8x4xf32>
   return %0 : tensor<8x4xf32>
 }

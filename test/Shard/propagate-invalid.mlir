@@ -20,7 +20,7 @@ func.func @unknown_axis(%x: tensor<4xf32> {pm.sharding = #pm.sharding<@mesh, [{"
 
 pm.mesh @mesh = [<"dp", spatial = 2>]
 
-// expected-error @below {{a value of type i32 cannot be sharded; only ranked tensors can}}
+// expected-error @below {{a value of type 'i32' cannot be sharded; only ranked tensors can}}
 func.func @no_tensor(%x: i32) {
   return
 }
