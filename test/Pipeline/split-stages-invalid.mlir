@@ -45,8 +45,6 @@ func.func @maximum_over_micro_batches(
 
 // -----
 
-pm.mesh @mesh = [<"mb", temporal = 2>]
-
 // expected-error @below {{a step is one function, but the module has 2}}
 module {
   pm.mesh @mesh = [<"mb", temporal = 2>]
