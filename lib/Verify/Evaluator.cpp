@@ -3,6 +3,7 @@
 #include "Evaluator.h"
 #include "pipemesh/Interfaces/Interfaces.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
@@ -444,9 +445,8 @@ runFunctionOnRanks(func::FuncOp function, const RankGrid &grid,
 
 FailureOr<SmallVector<Tensor>> runFunction(func::FuncOp function,
                                            ArrayRef<Tensor> arguments) {
-  auto results = runFunctionOnRanks(
-      function, RankGrid(),
-      ArrayRef(SmallVector<Tensor>(arguments.begin(), arguments.end())));
+  SmallVector<Tensor> list(arguments);
+  auto results = runFunctionOnRanks(function, RankGrid(), ArrayRef<SmallVector<Tensor>>(list));
   if (failed(results))
     return failure();
   return std::move(results->front());

@@ -19,7 +19,7 @@ namespace {
 
 struct Buffer {
   Buffer(pm::BufferOp op, const RankGrid &grid, bool isPartitioned)
-      : op(op), layout(op.getSharding(), grid) {
+      : op(op), kind(op.getKind()), layout(op.getSharding(), grid) {
     local = cast<RankedTensorType>(op.getType());
     global = local;
     if (isPartitioned && op.getGlobalType())
@@ -32,15 +32,16 @@ struct Buffer {
     isSlotted = layout.isCutByTime();
     isAccumulator = layout.isPartialOverTime();
   }
+  /// An input or a state: it has a value when the step starts.
   bool isGiven() const {
-    return op.getKind() == pm::BufferKind::Input ||
-           op.getKind() == pm::BufferKind::State;
+    return kind == pm::BufferKind::Input || kind == pm::BufferKind::State;
   }
   bool isOutput() const {
-    return !role.empty() && op.getKind() != pm::BufferKind::Input;
+    return !role.empty() && kind != pm::BufferKind::Input;
   }
 
   pm::BufferOp op;
+  pm::BufferKind kind;
   Layout layout;
   RankedTensorType local, global;
   std::string name, role;
@@ -61,7 +62,7 @@ public:
   LogicalResult initialize(pm::ProgramOp programOp);
   FailureOr<NamedTensors> run(const NamedTensors &values) override;
   std::string describe() const override {
-    std::string text = "fragments of '" + program.getSymName().str() + "'";
+    std::string text = "fragments of '" + name + "'";
     if (isPartitioned)
       text += " on " + std::to_string(grid.getNumRanks()) + " ranks x " +
               std::to_string(grid.getNumMicroBatches()) + " micro-batches";
@@ -79,6 +80,7 @@ private:
                        const Twine &what);
 
   pm::ProgramOp program;
+  std::string name;
   bool isPartitioned = false;
   RankGrid grid;
   llvm::MapVector<StringAttr, std::unique_ptr<Buffer>> buffers;
@@ -98,6 +100,7 @@ bool isPerMicroBatch(pm::FragmentKind kind) {
 
 LogicalResult FragmentProgram::initialize(pm::ProgramOp programOp) {
   program = programOp;
+  name = program.getSymName().str();
   auto module = program->getParentOfType<ModuleOp>();
   for (auto op : program.getBody().getOps<pm::BufferOp>())
     isPartitioned |= op.getGlobalType().has_value();
@@ -185,12 +188,13 @@ Buffer *FragmentProgram::lookupBuffer(func::FuncOp fragment,
 FailureOr<Tensor> FragmentProgram::read(func::FuncOp fragment, Buffer &buffer,
                                         unsigned rank, const Action &action) {
   ArrayRef<Tensor> slots = buffer.values[rank];
-  auto unwritten = [&](int64_t microBatch) {
-    InFlightDiagnostic diagnostic = fragment.emitError("reads buffer '");
-    diagnostic << buffer.op.getSymName() << "'";
-    if (buffer.isSlotted)
-      diagnostic << " of micro-batch " << microBatch;
-    return diagnostic << " before anything has written it";
+  auto unwritten = [&](int64_t microBatch) -> LogicalResult {
+    return fragment.emitError("reads buffer '")
+           << buffer.op.getSymName() << "'"
+           << (buffer.isSlotted
+                   ? " of micro-batch " + std::to_string(microBatch)
+                   : "")
+           << " before anything has written it";
   };
   if (!buffer.isSlotted) {
     if (!slots[0])
@@ -212,7 +216,8 @@ LogicalResult FragmentProgram::write(func::FuncOp fragment, Buffer &buffer,
                                      ArrayRef<Tensor> values,
                                      const Action &action) {
   bool perMicroBatch = isPerMicroBatch(action.kind);
-  for (auto [rank, value] : llvm::enumerate(values)) {
+  for (auto [rank, given] : llvm::enumerate(values)) {
+    Tensor value = given;
     SmallVector<Tensor> &slots = buffer.values[rank];
     RankedTensorType wanted = buffer.local;
     if (buffer.isSlotted && !perMicroBatch) {

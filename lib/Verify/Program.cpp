@@ -34,7 +34,7 @@ public:
   LogicalResult initialize(func::FuncOp function, bool isPartitioned);
   FailureOr<NamedTensors> run(const NamedTensors &values) override;
   std::string describe() const override {
-    std::string text = "function '" + function.getName().str() + "'";
+    std::string text = "function '" + name + "'";
     if (grid.getNumRanks() > 1)
       text += " on " + std::to_string(grid.getNumRanks()) + " ranks";
     return text;
@@ -45,6 +45,7 @@ private:
                         StringRef key, const Twine &otherwise, Type type);
 
   func::FuncOp function;
+  std::string name;
   RankGrid grid;
   std::vector<Layout> inputLayouts, outputLayouts;
 };
@@ -57,24 +58,25 @@ LogicalResult FunctionProgram::addPort(std::vector<Port> &ports,
   if (!local || !local.hasStaticShape() ||
       !Tensor::isSupported(local.getElementType()))
     return function.emitError("the interpreter has no values of type ") << type;
-  auto [name, role] = getNameAndRole(attrs, key, otherwise.str());
+  auto [portName, role] = getNameAndRole(attrs, key, otherwise.str());
   bool isInput = &ports == &inputs;
   auto sharding = attrs ? attrs.getAs<pm::ShardingAttr>(pm::kShardingAttr)
                         : pm::ShardingAttr();
   std::vector<Layout> &layouts = isInput ? inputLayouts : outputLayouts;
   layouts.emplace_back(sharding, grid);
   for (const Port &other : ports)
-    if (other.name == name)
+    if (other.name == portName)
       return function.emitError("has two ")
-             << (isInput ? "arguments" : "results") << " called '" << name
+             << (isInput ? "arguments" : "results") << " called '" << portName
              << "'";
-  ports.push_back({name, role, layouts.back().getGlobalType(local)});
+  ports.push_back({portName, role, layouts.back().getGlobalType(local)});
   return success();
 }
 
 LogicalResult FunctionProgram::initialize(func::FuncOp funcOp,
                                           bool isPartitioned) {
   function = funcOp;
+  name = function.getName().str();
   if (isPartitioned) {
     pm::MeshOp mesh = pm::lookupMesh(function);
     if (!mesh)
