@@ -24,14 +24,12 @@ static double log1pOf(double x) { return std::log1p(x); }
 static double logisticOf(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 static double negOf(double x) { return -x; }
 static double roundEvenOf(double x) { return std::nearbyint(x); }
-static double roundAwayOf(double x) { return std::round(x); }
 static double rsqrtOf(double x) { return 1.0 / std::sqrt(x); }
 static double signOf(double x) {
   return x > 0 ? 1.0 : x < 0 ? -1.0 : x; // keeps a signed zero and NaN
 }
 static double sinOf(double x) { return std::sin(x); }
 static double sqrtOf(double x) { return std::sqrt(x); }
-static double tanOf(double x) { return std::tan(x); }
 static double tanhOf(double x) { return std::tanh(x); }
 
 static double addOf(double a, double b) { return a + b; }
@@ -46,7 +44,6 @@ static double minOf(double a, double b) {
 }
 static double powOf(double a, double b) { return std::pow(a, b); }
 static double remOf(double a, double b) { return std::fmod(a, b); }
-static double atan2Of(double a, double b) { return std::atan2(a, b); }
 
 //===----------------------------------------------------------------------===//
 // Integer functions; the caller wraps the result
@@ -61,14 +58,6 @@ static int64_t ineg(int64_t x, IntegerFormat) { return int64_t(-U(x)); }
 static int64_t inot(int64_t x, IntegerFormat) { return ~x; }
 static int64_t isign(int64_t x, IntegerFormat f) {
   return x == 0 ? 0 : x > 0 || f.isUnsigned ? 1 : -1;
-}
-static int64_t ipopcount(int64_t x, IntegerFormat f) {
-  return __builtin_popcountll(f.width < 64 ? U(x) & ((U(1) << f.width) - 1)
-                                           : U(x));
-}
-static int64_t ileadingZeros(int64_t x, IntegerFormat f) {
-  U bits = f.width < 64 ? U(x) & ((U(1) << f.width) - 1) : U(x);
-  return bits ? __builtin_clzll(bits) - (64 - int(f.width)) : f.width;
 }
 
 static bool isLess(int64_t a, int64_t b, IntegerFormat f) {
@@ -305,21 +294,16 @@ void registerElementwiseOps(OpRegistry &registry) {
   add("negate", unaryReal<negOf, ineg>);
   add("not", unaryInteger<inot>);
   add("round_nearest_even", unaryFloat<roundEvenOf>);
-  add("round_nearest_afz", unaryFloat<roundAwayOf>);
   add("rsqrt", unaryFloat<rsqrtOf>);
   add("sign", unaryReal<signOf, isign>);
   add("sine", unaryFloat<sinOf>);
   add("sqrt", unaryFloat<sqrtOf>);
-  add("tan", unaryFloat<tanOf>);
   add("tanh", unaryFloat<tanhOf>);
-  add("popcnt", unaryInteger<ipopcount>);
-  add("count_leading_zeros", unaryInteger<ileadingZeros>);
   add("is_finite", isFinite);
   add("convert", convert);
 
   add("add", binaryReal<addOf, iadd>);
   add("and", binaryInteger<iand>);
-  add("atan2", binaryFloat<atan2Of>);
   add("divide", binaryReal<divOf, idiv>);
   add("maximum", binaryReal<maxOf, imax>);
   add("minimum", binaryReal<minOf, imin>);

@@ -50,6 +50,8 @@ struct Buffer {
   SmallVector<SmallVector<Tensor>> values;
   /// The micro-batch that wrote a plain buffer, or -1.
   int64_t writer = -1;
+  /// An update has put the joined value where the parts were.
+  bool isJoined = false;
 };
 
 struct Action {
@@ -156,7 +158,7 @@ void FragmentProgram::addDefaultActions() {
     for (auto &[key, function] : fragments)
       if (isPerMicroBatch(key.first) && key.first != pm::FragmentKind::Forward)
         backward.push_back({key.first, key.second, i});
-    llvm::stable_sort(backward, [](const Action &a, const Action &b) {
+    llvm::sort(backward, [](const Action &a, const Action &b) {
       return a.stage != b.stage ? a.stage > b.stage : a.kind < b.kind;
     });
     actions.insert(actions.end(), backward.begin(), backward.end());
@@ -249,6 +251,8 @@ LogicalResult FragmentProgram::write(func::FuncOp fragment, Buffer &buffer,
   }
   if (perMicroBatch)
     buffer.writer = action.microBatch;
+  else
+    buffer.isJoined = true;
   return success();
 }
 
@@ -298,6 +302,7 @@ FailureOr<NamedTensors> FragmentProgram::run(const NamedTensors &values) {
   for (auto &[symbol, buffer] : buffers) {
     int64_t slots = buffer->isSlotted ? grid.getNumMicroBatches() : 1;
     buffer->writer = -1;
+    buffer->isJoined = false;
     buffer->values.assign(grid.getNumRanks(), SmallVector<Tensor>(slots));
     if (buffer->isAccumulator &&
         buffer->op.getSharding().getPartialKind() == pm::ReductionKind::Sum)
@@ -333,7 +338,8 @@ FailureOr<NamedTensors> FragmentProgram::run(const NamedTensors &values) {
           return buffer->op.emitError("is an output, but no fragment has "
                                       "written it at the end of the step");
     auto whole = buffer->layout.assemble(
-        buffer->values, buffer->global, [&, op = buffer->op]() mutable {
+        buffer->values, buffer->global, buffer->isJoined,
+        [op = buffer->op]() mutable {
           return op.emitError("buffer '") << op.getSymName() << "' ";
         });
     if (failed(whole))

@@ -106,9 +106,10 @@ Tensor Layout::take(const Tensor &global, RankedTensorType local, unsigned rank,
 
 FailureOr<Tensor>
 Layout::assemble(ArrayRef<SmallVector<Tensor>> pieces, RankedTensorType global,
+                 bool isJoined,
                  llvm::function_ref<InFlightDiagnostic()> emitError) const {
   SmallVector<StringRef> partialAxes;
-  if (sharding)
+  if (sharding && !isJoined)
     for (StringAttr axis : sharding.getPartialAxes())
       if (grid->getAxisSize(axis) && !grid->isTemporal(axis))
         partialAxes.push_back(axis);

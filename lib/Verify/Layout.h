@@ -31,10 +31,11 @@ public:
 
   /// The global value from the pieces `pieces[rank][microBatch]`, each list of
   /// one when no temporal axis cuts the value. Parts over spatial axes are
-  /// joined. Replicas that differ are diagnosed by `emitError`.
+  /// joined, unless they have been already. Replicas that differ are diagnosed
+  /// by `emitError`.
   llvm::FailureOr<Tensor>
   assemble(llvm::ArrayRef<llvm::SmallVector<Tensor>> pieces,
-           mlir::RankedTensorType global,
+           mlir::RankedTensorType global, bool isJoined,
            llvm::function_ref<mlir::InFlightDiagnostic()> emitError) const;
 
   /// One rank's value over all micro-batches from its pieces, and back.

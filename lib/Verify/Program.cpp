@@ -118,9 +118,10 @@ FailureOr<NamedTensors> FunctionProgram::run(const NamedTensors &values) {
     SmallVector<SmallVector<Tensor>> pieces;
     for (SmallVector<Tensor> &list : *results)
       pieces.push_back({list[index]});
-    auto whole = outputLayouts[index].assemble(pieces, port.type, [&, &port = port] {
-      return function.emitError("result '") << port.name << "' ";
-    });
+    auto whole = outputLayouts[index].assemble(
+        pieces, port.type, /*isJoined=*/false, [&, &port = port] {
+          return function.emitError("result '") << port.name << "' ";
+        });
     if (failed(whole))
       return failure();
     named[port.name] = *whole;

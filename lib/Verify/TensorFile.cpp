@@ -1,6 +1,7 @@
 //===- TensorFile.cpp - safetensors files ---------------------------------===//
 
 #include "pipemesh/Verify/TensorFile.h"
+#include "mlir/IR/Builders.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"

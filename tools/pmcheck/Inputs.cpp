@@ -3,6 +3,7 @@
 #include "Commands.h"
 #include "pipemesh/Verify/TensorFile.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -144,6 +145,12 @@ bool readExpected(const Arguments &arguments, ArrayRef<Port> ports,
   return true;
 }
 
+static std::string toText(double value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.9g", value);
+  return text;
+}
+
 bool compareAndReport(const NamedTensors &actual, const NamedTensors &expected,
                       const Tolerance &tolerance) {
   std::vector<Difference> differences;
@@ -208,9 +215,8 @@ bool compareAndReport(const NamedTensors &actual, const NamedTensors &expected,
     if (difference.name == first)
       return fail("'" + first + "' departs: element " +
                   Twine(difference.index) + " is " +
-                  llvm::formatv("{0:g9}", difference.actual).str() +
-                  ", expected " +
-                  llvm::formatv("{0:g9}", difference.expected).str());
+                  toText(difference.actual) + ", expected " +
+                  toText(difference.expected));
   return false;
 }
 

@@ -2,8 +2,10 @@
 
 #include "Commands.h"
 #include "pipemesh/InitAll.h"
+#include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -53,6 +55,9 @@ int main(int argc, char **argv) {
   DialectRegistry registry;
   pipemesh::registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  // Shows the lines of the files that diagnostics are about.
+  llvm::SourceMgr sources;
+  SourceMgrDiagnosticHandler handler(sources, &context);
   auto command =
       llvm::StringSwitch<int (*)(ArrayRef<StringRef>, MLIRContext &)>(
           arguments.front())
