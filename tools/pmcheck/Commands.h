@@ -63,6 +63,8 @@ int runEquiv(llvm::ArrayRef<llvm::StringRef> arguments,
              mlir::MLIRContext &context);
 int runRun(llvm::ArrayRef<llvm::StringRef> arguments,
            mlir::MLIRContext &context);
+int runGradients(llvm::ArrayRef<llvm::StringRef> arguments,
+                 mlir::MLIRContext &context);
 
 } // namespace pipemesh::check
 

@@ -38,6 +38,15 @@ static const char usage[] = R"(pmcheck: runs modules on the reference interprete
         --rtol=X --atol=X    with --io: |a - b| <= atol + rtol |b| (1e-5, 1e-6)
         --partitioned        the function has local shapes
 
+  pmcheck gradients A.mlir [options]
+      Differentiates each public function and compares with central differences.
+      Status 1 when one departs.
+        --function=F         only this function
+        --seed=N             of the random arguments (0)
+        --tolerance=X        allowed error, relative to the largest element of
+                             each gradient (1e-7)
+        --positive           positive arguments, for logarithms and roots
+
 Examples:
   pmcheck equiv model.mlir sharded.mlir --seed=3
   pmcheck equiv step.mlir partitioned.mlir --weights=llama --data=reference.safetensors
@@ -63,6 +72,7 @@ int main(int argc, char **argv) {
           arguments.front())
           .Case("equiv", runEquiv)
           .Case("run", runRun)
+          .Case("gradients", runGradients)
           .Default(nullptr);
   if (!command) {
     llvm::errs() << "pmcheck: error: unknown command '" << arguments.front()
