@@ -170,7 +170,8 @@ int GradientCheck::run() {
 
   size_t next = 0, checked = 0;
   bool good = true;
-  for (auto [argument, x] : llvm::enumerate(point)) {
+  for (size_t argument = 0; argument < point.size(); ++argument) {
+    const Tensor &x = point[argument];
     if (!x.isFloat())
       continue;
     const Tensor &gradient = (*gradients)[next++];

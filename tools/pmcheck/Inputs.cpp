@@ -14,6 +14,9 @@ using namespace pipemesh::interp;
 
 namespace pipemesh::check {
 
+/// A label that is not counted, as in PyTorch's cross_entropy.
+constexpr int64_t kIgnoredLabel = -100;
+
 static bool fail(const Twine &message) {
   llvm::errs() << "pmcheck: error: " << message << "\n";
   return false;
@@ -51,22 +54,31 @@ OwningOpRef<ModuleOp> readModule(StringRef path, MLIRContext &context) {
   return parseSourceFile<ModuleOp>(path, &context);
 }
 
-/// Reads a tensor as a port's type: [steps, ...] gives its first step, and the
-/// element types may differ within one kind of number.
+/// Reads a tensor as a port's type: [steps, ...] gives its first step, labels of
+/// one column less get a last one that is not counted, and the element types may
+/// differ within one kind of number.
 static bool readPort(const TensorFile &file, StringRef name, const Port &port,
                      MLIRContext &context, NamedTensors &values) {
   llvm::Expected<Tensor> read = file.read(name, &context);
   if (!read)
     return fail(read.takeError());
   Tensor tensor = *read;
-  if (tensor.getRank() == port.type.getRank() + 1 &&
-      tensor.getShape().drop_front() == port.type.getShape() &&
-      tensor.getShape()[0] > 0) {
-    Tensor first(tensor.getType().clone(port.type.getShape()));
-    copyBox(port.type.getShape(), tensor,
-            {0, getStrides(port.type.getShape())}, first,
-            {0, getStrides(port.type.getShape())});
+  if (tensor.getRank() == port.type.getRank() + 1 && tensor.getShape()[0] > 0) {
+    ArrayRef<int64_t> shape = tensor.getShape().drop_front();
+    Tensor first(tensor.getType().clone(shape));
+    copyBox(shape, tensor, {0, getStrides(shape)}, first,
+            {0, getStrides(shape)});
     tensor = first;
+  }
+  if (port.role == "labels" && tensor.getRank() == port.type.getRank() &&
+      !tensor.isFloat() &&
+      tensor.getShape().back() + 1 == port.type.getShape().back()) {
+    SmallVector<int64_t> shape(tensor.getShape());
+    Tensor wide = Tensor::splat(tensor.getType().clone(port.type.getShape()),
+                                kIgnoredLabel);
+    copyBox(shape, tensor, {0, getStrides(shape)}, wide,
+            {0, getStrides(wide.getShape())});
+    tensor = wide;
   }
   bool isFloat = isa<FloatType>(port.type.getElementType());
   if (tensor.getShape() != port.type.getShape() || tensor.isFloat() != isFloat) {

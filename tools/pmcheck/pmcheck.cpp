@@ -64,6 +64,7 @@ int main(int argc, char **argv) {
   DialectRegistry registry;
   pipemesh::registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.printOpOnDiagnostic(false);
   // Shows the lines of the files that diagnostics are about.
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler(sources, &context);
