@@ -194,11 +194,13 @@ func.func @reduce_add(%x: tensor<3x4x5xf32>, %i: tensor<f32>) -> tensor<4xf32> {
   %y = stablehlo.reduce(%x init: %i) applies stablehlo.add across dimensions = [0, 2] : (tensor<3x4x5xf32>, tensor<f32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
-func.func @reduce_maximum(%x: tensor<3x4x5xf32>, %i: tensor<f32>) -> tensor<4xf32> {
+func.func @reduce_maximum(%x: tensor<3x4x5xf32>) -> tensor<4xf32> {
+  %i = stablehlo.constant dense<0xFF800000> : tensor<f32>
   %y = stablehlo.reduce(%x init: %i) applies stablehlo.maximum across dimensions = [0, 2] : (tensor<3x4x5xf32>, tensor<f32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
-func.func @reduce_minimum(%x: tensor<3x4x5xf32>, %i: tensor<f32>) -> tensor<4xf32> {
+func.func @reduce_minimum(%x: tensor<3x4x5xf32>) -> tensor<4xf32> {
+  %i = stablehlo.constant dense<0x7F800000> : tensor<f32>
   %y = stablehlo.reduce(%x init: %i) applies stablehlo.minimum across dimensions = [0, 2] : (tensor<3x4x5xf32>, tensor<f32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
