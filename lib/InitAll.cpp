@@ -9,14 +9,27 @@
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "pipemesh/Lower/Passes.h"
 #include "pipemesh/Lower/Kernels/Passes.h"
+#include "pipemesh/Differentiate/Differentiate.h"
+#include "pipemesh/Differentiate/Passes.h"
+#include "pipemesh/Pipeline/Passes.h"
+#include "pipemesh/Shard/Models.h"
+#include "pipemesh/Shard/Passes.h"
 
 void pipemesh::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::func::FuncDialect, stablehlo::StableHLODialect,
                   chlo::CHLODialect, pm::PMDialect, pmrt::PMRTDialect>();
+  registerDifferentiationModels(registry);
+  registerShardingRules(registry);
+  registerCostModels(registry);
 }
 
 void pipemesh::registerAllPasses() {
   mlir::registerTransformsPasses();
   registerLowerPasses();
   registerLowerKernelsPasses();
+  registerDifferentiatePasses();
+  registerPipemeshPipelinePasses();
+  registerPipelinePipelines();
+  registerPipemeshShardPasses();
+  registerShardPipelines();
 }

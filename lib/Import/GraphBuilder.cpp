@@ -109,7 +109,11 @@ Value GraphBuilder::layerNorm(const Twine &module, Value x) {
 Value GraphBuilder::embedding(const Twine &module, Value ids) {
   Value table = parameter(module + ".weight");
   auto type = f32({batch, sequence, shapeOf(table)[1]});
-  return pm::EmbeddingOp::create(builder, at(module), type, table, ids);
+  IntegerAttr padding;
+  if (config.paddingIndex)
+    padding = builder.getI64IntegerAttr(*config.paddingIndex);
+  return pm::EmbeddingOp::create(builder, at(module), type, table, ids,
+                                 padding);
 }
 
 Value GraphBuilder::activation(const Twine &module, Value x) {
@@ -181,37 +185,35 @@ Value GraphBuilder::head(Value x, const Twine &embedding) {
 }
 
 Value GraphBuilder::loss(Value logits, Value labels) {
-  Location loc = at("loss");
   auto i32 = builder.getI32Type();
   Value ignored = stablehlo::ConstantOp::create(
-      builder, loc,
+      builder, at("loss.ignored"),
       DenseElementsAttr::get(RankedTensorType::get({}, i32), kIgnoredLabel));
-  // Position s predicts the token at s + 1, and the last one nothing.
-  Value shifted = slice("loss", labels, 1, 1, sequence);
-  Value last = broadcast("loss", ignored, {}, {batch, 1});
-  Value targets = stablehlo::ConcatenateOp::create(
-      builder, loc, ValueRange{shifted, last}, 1);
+  // Position s predicts the label at s + 1.
+  Value targets = slice("loss.targets", labels, 1, 1, sequence + 1);
   auto tokens = f32({batch, sequence});
-  Value nll =
-      pm::CrossEntropyOp::create(builder, loc, tokens, tokens, logits, targets)
-          .getNll();
+  Value nll = pm::CrossEntropyOp::create(builder, at("loss.nll"), tokens,
+                                         tokens, logits, targets)
+                  .getNll();
 
   Value isCounted = stablehlo::CompareOp::create(
-      builder, loc, targets,
-      broadcast("loss", ignored, {}, {batch, sequence}),
+      builder, at("loss.count"), targets,
+      broadcast("loss.count", ignored, {}, {batch, sequence}),
       stablehlo::ComparisonDirection::NE);
-  Value counted = stablehlo::ConvertOp::create(builder, loc, isCounted,
-                                               builder.getF32Type());
-  Value zero = scalar("loss", 0.0);
-  auto sum = [&](Value value) {
-    return stablehlo::ReduceOp::create(builder, loc, value, zero,
+  Value counted = stablehlo::ConvertOp::create(
+      builder, at("loss.count"), isCounted, builder.getF32Type());
+  Value zero = scalar("loss.zero", 0.0);
+  auto sum = [&](const Twine &module, Value value) {
+    return stablehlo::ReduceOp::create(builder, at(module), value, zero,
                                        ArrayRef<int64_t>{0, 1}, "stablehlo.add")
         .getResult(0);
   };
   // A batch without a counted token has the loss 0.
-  Value count = stablehlo::MaxOp::create(builder, loc, sum(counted),
-                                         scalar("loss", 1.0));
-  return stablehlo::DivOp::create(builder, loc, sum(nll), count);
+  Value count = stablehlo::MaxOp::create(builder, at("loss.count"),
+                                         sum("loss.count", counted),
+                                         scalar("loss.count", 1.0));
+  return stablehlo::DivOp::create(builder, at("loss"), sum("loss.nll", nll),
+                                  count);
 }
 
 } // namespace pipemesh

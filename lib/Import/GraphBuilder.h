@@ -60,7 +60,8 @@ public:
                         mlir::Value k, mlir::Value v, int64_t layer);
   /// Logits of x by the head's own weight or the embedding's.
   mlir::Value head(mlir::Value x, const llvm::Twine &embedding);
-  /// The mean of the negative log-likelihoods of the counted tokens.
+  /// The mean of the negative log-likelihoods of the counted tokens; labels are
+  /// [batch, sequence + 1], and position s predicts the one at s + 1.
   mlir::Value loss(mlir::Value logits, mlir::Value labels);
 
   mlir::OpBuilder &builder;

@@ -49,6 +49,7 @@ static const ClassDefaults kClasses[] = {
 
 static constexpr int64_t kDefaultWindow = 4096;
 static constexpr int64_t kMostLayers = 65536;
+static constexpr unsigned kMostWarnings = 20;
 static constexpr uint64_t kLargestConfig = 16 << 20;
 
 StringRef stringifyArchitecture(Architecture architecture) {
@@ -444,6 +445,7 @@ static void checkOtherFields(ConfigReader &reader, StringRef modelType,
   for (auto &field : reader.fields())
     names.push_back(field.first);
   llvm::sort(names);
+  unsigned unknown = 0;
   for (StringRef name : names) {
     const llvm::json::Value &value = *reader.fields().get(name);
     const char *what = foreignComputation(name);
@@ -459,11 +461,16 @@ static void checkOtherFields(ConfigReader &reader, StringRef modelType,
                                     " is not supported for " + modelType +
                                     ": it asks for " + what + "; " + wayOut);
     }
-    if (!refuse && !what && !reader.isRead(name) && !isHarmlessField(name) &&
-        value.kind() != llvm::json::Value::Null)
+    if (refuse || what || reader.isRead(name) || isHarmlessField(name) ||
+        value.kind() == llvm::json::Value::Null)
+      continue;
+    if (++unknown <= kMostWarnings)
       reader.warning(name, "field '" + name + "' is not known for " +
                                modelType + " and has no effect");
   }
+  if (unknown > kMostWarnings)
+    reader.warning("", Twine(unknown - kMostWarnings) +
+                           " more fields are not known for " + modelType);
 }
 
 FailureOr<ModelConfig> parseHFConfig(MLIRContext *context, StringRef text,

@@ -76,10 +76,12 @@ OwningOpRef<ModuleOp> buildModelGraph(MLIRContext *context,
 
   auto tokens = RankedTensorType::get({options.batch, options.sequence},
                                       builder.getI32Type());
+  auto labels = RankedTensorType::get({options.batch, options.sequence + 1},
+                                      builder.getI32Type());
   auto f32 = [&](ArrayRef<int64_t> shape) {
     return RankedTensorType::get(shape, builder.getF32Type());
   };
-  SmallVector<Type> inputs = {tokens, tokens};
+  SmallVector<Type> inputs = {tokens, labels};
   for (const ModelParameter &parameter : model.parameters)
     inputs.push_back(f32(parameter.shape));
   SmallVector<Type> results = {

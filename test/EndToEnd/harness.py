@@ -64,13 +64,14 @@ def compile_bundle(model, out, strategy="", recipe=None, task="train",
     return out
 
 
-def train(bundle, weights, data, steps, *options):
+def train(bundle, weights, data, steps, *options, limit_s=LIMIT_S):
     """pmrun with metrics; returns one dictionary a step."""
     metrics = bundle + ".metrics.jsonl"
     if os.path.exists(metrics):
         os.remove(metrics)
     succeed("pmrun", bundle, f"--weights={weights}", f"--data={data}",
-            f"--steps={steps}", f"--metrics={metrics}", *options)
+            f"--steps={steps}", f"--metrics={metrics}", *options,
+            limit_s=limit_s)
     with open(metrics) as file:
         return [json.loads(line) for line in file]
 

@@ -7,6 +7,7 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include "gtest/gtest.h"
+#include <random>
 
 using namespace pipemesh;
 
@@ -656,6 +657,50 @@ TEST_F(ConfigTest, HarmlessAndUnknownFields) {
   EXPECT_EQ(warning(llama({{"max_sequence_length", "2048"}})),
             "field 'max_sequence_length' is not known for llama and has no "
             "effect");
+}
+
+TEST_F(ConfigTest, ManyUnknownFieldsAreCounted) {
+  std::string text = kLlama;
+  text.resize(text.rfind('}'));
+  for (int i = 0; i < 1000; ++i)
+    text += ", \"field_" + std::to_string(i) + "\": 1";
+  ModelConfig config = accept(text + "}");
+  ASSERT_EQ(config.warnings.size(), 21u);
+  EXPECT_EQ(config.warnings.back().message,
+            "980 more fields are not known for llama");
+}
+
+/// Whatever is done to the text, the result is a model or one error.
+TEST_F(ConfigTest, MutatedTexts) {
+  std::mt19937 random(7);
+  const std::string bytes = "{}[]\",:0123456789.-eE tfn\\\n\x80";
+  unsigned accepted = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string text = i % 3 == 0   ? std::string(kGPT2)
+                       : i % 3 == 1 ? std::string(kLlama)
+                                    : qwen3({{"rope_scaling", R"({"type":
+                                        "yarn", "factor": 4})"}});
+    for (int changes = 1 + random() % 3; changes; --changes) {
+      size_t place = random() % text.size();
+      switch (random() % 3) {
+      case 0:
+        text[place] = bytes[random() % bytes.size()];
+        break;
+      case 1:
+        text.insert(place, 1, bytes[random() % bytes.size()]);
+        break;
+      case 2:
+        text.erase(place, 1 + random() % 20);
+        break;
+      }
+    }
+    messages.clear();
+    mlir::FailureOr<ModelConfig> config = parse(text);
+    ASSERT_EQ(messages.size(), failed(config) ? 1u : 0u) << text;
+    accepted += succeeded(config);
+  }
+  EXPECT_GT(accepted, 50u);
+  EXPECT_LT(accepted, 2950u);
 }
 
 TEST_F(ConfigTest, ErrorsAreAtTheLineOfTheField) {

@@ -8,9 +8,11 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include "gtest/gtest.h"
+#include <random>
 
 using namespace pipemesh;
 
@@ -214,6 +216,25 @@ TEST_F(SafetensorsTest, HeadersThatAreWrong) {
             kFile + ": tensor 'a' has 'data_offsets' that are not a range");
   EXPECT_EQ(entry(R"({"dtype": "F32", "shape": [1], "data_offsets": [0, 8]})"),
             kFile + ": tensor 'a' has 8 bytes, but F32 [1] needs 4");
+}
+
+/// Whatever is done to a header, the result is an index or one error.
+TEST_F(SafetensorsTest, MutatedHeaders) {
+  write(kFile, tensors);
+  auto whole = llvm::cantFail(
+      llvm::errorOrToExpected(llvm::MemoryBuffer::getFile(path(kFile))));
+  std::string original = whole->getBuffer().str();
+  std::mt19937 random(7);
+  const std::string bytes = "{}[]\",:0123456789.-eE tfn\\\n\x80";
+  for (int i = 0; i < 200; ++i) {
+    std::string text = original;
+    for (int changes = 1 + random() % 3; changes; --changes)
+      text[random() % (i % 4 ? 900 : 12)] = bytes[random() % bytes.size()];
+    if (i % 5 == 0)
+      text.resize(random() % text.size());
+    writeText(kFile, text);
+    check();
+  }
 }
 
 TEST_F(SafetensorsTest, WrongShapeOrType) {

@@ -81,7 +81,10 @@ static LogicalResult printDiagnostic(Diagnostic &diagnostic) {
     os << "note: ";
     break;
   }
-  os << diagnostic << '\n';
+  // Names of fields and tensors may hold any character.
+  for (char c : diagnostic.str())
+    os << (static_cast<unsigned char>(c) < ' ' ? ' ' : c);
+  os << '\n';
   return success();
 }
 

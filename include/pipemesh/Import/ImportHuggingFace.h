@@ -39,8 +39,9 @@ readHuggingFaceModel(mlir::MLIRContext *context, llvm::StringRef path,
                      bool checkWeights);
 
 /// Builds the model graph: a module with one function `main`. Its arguments
-/// are `input_ids` and `labels` (both [batch, sequence] of i32) and then the
-/// parameters as f32 in the order of `listParameters`; its results are the
+/// are `input_ids` ([batch, sequence] of i32), `labels` ([batch, sequence + 1]:
+/// position s predicts the label at s + 1, so a window of sequence + 1 tokens
+/// gives every position a target) and then the parameters as f32 in the order of `listParameters`; its results are the
 /// loss and the logits. The context must have the dialects func, stablehlo,
 /// chlo and pm loaded (`loadImportDialects`).
 mlir::OwningOpRef<mlir::ModuleOp>

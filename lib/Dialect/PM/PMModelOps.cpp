@@ -50,8 +50,14 @@ static LogicalResult verifyEmbedding(Operation *op, RankedTensorType table,
 }
 
 LogicalResult EmbeddingOp::verify() {
-  return verifyEmbedding(*this, tensorOf(getTable()), tensorOf(getIds()),
-                         tensorOf(getResult()), "the result");
+  if (failed(verifyEmbedding(*this, tensorOf(getTable()), tensorOf(getIds()),
+                             tensorOf(getResult()), "the result")))
+    return failure();
+  int64_t rows = tensorOf(getTable()).getDimSize(0);
+  if (getPadding() && *getPadding() >= static_cast<uint64_t>(rows))
+    return emitOpError("pads with the id ")
+           << *getPadding() << ", which is no row of a table of " << rows;
+  return success();
 }
 
 LogicalResult EmbeddingGradOp::verify() {

@@ -44,6 +44,8 @@ func.func @model_ops(%table: tensor<16x8xf32>, %ids: tensor<2x5xi32>, %w: tensor
                      %t: tensor<f32>) {
   // CHECK: pm.embedding
   %x = pm.embedding %table, %ids : (tensor<16x8xf32>, tensor<2x5xi32>) -> tensor<2x5x8xf32>
+  // CHECK: pm.embedding %{{.*}}, %{{.*}} padding 3 :
+  %padded = pm.embedding %table, %ids padding 3 : (tensor<16x8xf32>, tensor<2x5xi32>) -> tensor<2x5x8xf32>
   // CHECK: pm.embedding_grad
   %dt = pm.embedding_grad %ids, %x : (tensor<2x5xi32>, tensor<2x5x8xf32>) -> tensor<16x8xf32>
   // CHECK: pm.rms_norm %{{.*}}, %{{.*}} epsilon 1.000000e-05 : tensor<2x5x8xf32>, tensor<8xf32> -> tensor<2x5xf32>

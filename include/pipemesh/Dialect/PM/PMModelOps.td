@@ -23,13 +23,23 @@ def PM_EmbeddingOp : PM_ModelOp<"embedding"> {
     shape. An id outside [0, V) is an error of the data: the runtime refuses it
     before the step. Levels: model to partitioned.
 
+    The row of the id `padding`, if there is one, is read like the others, but
+    the table gets no gradient from it.
+
     ```mlir
     %x = pm.embedding %table, %ids : (tensor<256x32xf32>, tensor<8x20xi32>) -> tensor<8x20x32xf32>
+    %y = pm.embedding %table, %ids padding 2 : (tensor<256x32xf32>, tensor<8x20xi32>) -> tensor<8x20x32xf32>
     ```
   }];
-  let arguments = (ins PM_FloatTensor:$table, PM_IntTensor:$ids);
+  let arguments = (ins PM_FloatTensor:$table, PM_IntTensor:$ids,
+                       OptionalAttr<I64Attr>:$padding);
   let results = (outs PM_FloatTensor:$result);
-  let assemblyFormat = "$table `,` $ids attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = [{
+    $table `,` $ids (`padding` $padding^)? attr-dict `:` functional-type(operands, results)
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$table, "::mlir::Value":$ids), [{
+    build($_builder, $_state, result, table, ids, ::mlir::IntegerAttr());
+  }]>];
 }
 
 def PM_EmbeddingGradOp : PM_ModelOp<"embedding_grad"> {

@@ -1,0 +1,172 @@
+//===- Passes.td - sharding and partitioning ----------------*- tablegen -*-===//
+
+#ifndef PIPEMESH_SHARD_PASSES_TD
+#define PIPEMESH_SHARD_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ApplyStrategyPass : Pass<"pm-apply-strategy", "::mlir::ModuleOp"> {
+  let summary = "make the mesh of a strategy and annotate the model";
+  let description = [{
+    Before: a model graph or a differentiated graph without a mesh. After: the
+    module has the `pm.mesh` of the strategy, and the arguments that the strategy
+    decides on carry `pm.sharding`: the run-time inputs that have a batch
+    dimension are cut along it over `dp` and `mb`, and all state is replicated.
+    Everything else follows by propagation.
+
+    A strategy is a list of `word=size`, outermost axis first. `dp` (data
+    parallelism, a spatial axis) and `mb` (micro-batches, a temporal axis) are
+    always in the mesh, of size 1 where they are not given; `mb` comes behind the
+    spatial axes, wherever it stands in the string.
+
+    With `strategy="dp=2,mb=2"`:
+
+    ```mlir
+    func.func @main(%ids: tensor<8x20xi32> {pm.input = "input_ids"},
+                    %w: tensor<64x32xf32> {pm.state = #pm.state<parameter, "w">})
+    ```
+
+    becomes
+
+    ```mlir
+    pm.mesh @mesh = [<"dp", spatial = 2>, <"mb", temporal = 2>]
+    func.func @main(%ids: tensor<8x20xi32> {pm.input = "input_ids",
+                      pm.sharding = #pm.sharding<@mesh, [{"dp", "mb"}, {} ]>},
+                    %w: tensor<64x32xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {} ]>,
+                      pm.state = #pm.state<parameter, "w">})
+    ```
+  }];
+  let dependentDialects = ["::pipemesh::pm::PMDialect"];
+  let options = [
+    Option<"strategy", "strategy", "std::string", /*default=*/"\"\"",
+           "such as dp=2,mb=4; empty is one rank and one micro-batch">
+  ];
+}
+
+def PropagatePass : Pass<"pm-propagate", "::mlir::ModuleOp"> {
+  let summary = "give every value a sharding, and insert the reshards";
+  let description = [{
+    Before: a module with one mesh; arguments, results and ops may carry
+    shardings, which bind, as does `pm.constrain`. After: every op of a function
+    carries `pm.shardings`, arguments and results carry `pm.sharding`,
+    `pm.constrain` is gone, and wherever a use needs another sharding than its
+    value has stands a `pm.reshard`.
+
+    Axes move forward and backward through the factors of the ops' sharding
+    rules until nothing changes. State does not take part: its arguments are what
+    their annotation says, or replicated. Then, in the order of the ops, partial
+    values appear where a summed factor is cut. They flow through the ops that
+    are linear in them, are added to each other, and are made whole in front of
+    the first op that needs it; also in front of an op that is linear but would
+    make more bytes of them, unless the partial axes hold a temporal one, whose
+    sum has to wait for the other micro-batches anyhow. An op without a rule is
+    replicated, with a remark that names it. The pass does nothing to its own
+    output.
+
+    ```mlir
+    func.func @main(%x: tensor<8x16xf32> {pm.sharding = #pm.sharding<@mesh, [{"dp", "mb"}, {} ]>},
+                    %dy: tensor<8x4xf32>) -> tensor<16x4xf32> {
+      %dw = stablehlo.dot_general %x, %dy, contracting_dims = [0] x [0] : (tensor<8x16xf32>, tensor<8x4xf32>) -> tensor<16x4xf32>
+      return %dw : tensor<16x4xf32>
+    }
+    ```
+
+    becomes (`dy` is cut as the contraction asks; types are left out)
+
+    ```mlir
+    func.func @main(%x {pm.sharding = #pm.sharding<@mesh, [{"dp", "mb"}, {} ]>},
+                    %dy {pm.sharding = #pm.sharding<@mesh, [{"dp", "mb"}, {} ]>})
+        -> (tensor<16x4xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {} ]>}) {
+      %dw = stablehlo.dot_general %x, %dy, contracting_dims = [0] x [0]
+        {pm.shardings = [#pm.sharding<@mesh, [{}, {} ], partial = sum{"dp", "mb"}>]}
+      %r = pm.reshard %dw from <@mesh, [{}, {} ], partial = sum{"dp", "mb"}> to <@mesh, [{}, {} ]>
+        {pm.shardings = [#pm.sharding<@mesh, [{}, {} ]>]}
+      return %r
+    }
+    ```
+  }];
+  let dependentDialects = ["::pipemesh::pm::PMDialect"];
+}
+
+def VerifyShardedPass : Pass<"pm-verify-sharded", "::mlir::ModuleOp"> {
+  let summary = "check that a module is a sharded graph";
+  let description = [{
+    Every argument, result and op of a function has a closed sharding over the
+    axes of the module's mesh, and each op's operands and results agree under its
+    rule: a partial value is used only by an op that is linear in it, and a
+    difference is bridged by a `pm.reshard`. Changes nothing.
+  }];
+}
+
+def PartitionPass : Pass<"pm-partition", "::mlir::ModuleOp"> {
+  let summary = "local shapes, and collectives for reshards";
+  let description = [{
+    Before: fragments (or a plain sharded function) with global shapes. After:
+    each function is what one rank runs. A dimension is divided by the sizes of
+    its *active* axes: the spatial ones always, the temporal ones in fragments
+    that run once for each micro-batch, so not in a prologue, an update or a
+    plain function. Buffers get the type of one micro-batch on one rank, and keep
+    the global one as `global_type`. `pm.shardings` is gone.
+
+    A `pm.reshard` becomes what its active axes need: `pm.all_reduce` where it
+    makes a partial value whole, a slice at the rank's coordinate where it cuts a
+    dimension. Over inactive axes it is nothing: in an update a value that is
+    partial over `mb` is the accumulated sum. Other conversions are refused by
+    name. Constants and iotas that are cut follow the rank's coordinate.
+
+    ```mlir
+    func.func @stage0_update(%g: tensor<16x4xf32> {pm.buffer = @g, ...})
+        attributes {pm.fragment = #pm.fragment<update, 0>} {
+      %r = pm.reshard %g from <@mesh, [{}, {} ], partial = sum{"dp", "mb"}> to <@mesh, [{}, {} ]> : tensor<16x4xf32>
+    ```
+
+    becomes
+
+    ```mlir
+      %r = pm.all_reduce sum(%g) over ["dp"] on @mesh : tensor<16x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::pipemesh::pm::PMDialect",
+                           "::pipemesh::stablehlo::StableHLODialect"];
+}
+
+def CombineCollectivesPass
+    : Pass<"pm-combine-collectives", "::mlir::ModuleOp"> {
+  let summary = "merge independent all-reduces into buckets";
+  let description = [{
+    All-reduces of one function over the same axes, of the same kind and element
+    type, of which none needs the result of another, become one `pm.all_reduce`
+    with several operands, of at most `bucket-bytes` together; one that is larger
+    by itself stays alone. Ops that wait for a merged result move behind it; the
+    order stays as it is otherwise.
+
+    ```mlir
+    %a = pm.all_reduce sum(%x) over ["dp"] on @mesh : tensor<4xf32>
+    %c = stablehlo.negate %a : tensor<4xf32>
+    %b = pm.all_reduce sum(%y) over ["dp"] on @mesh : tensor<8xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %ab:2 = pm.all_reduce sum(%x, %y) over ["dp"] on @mesh : tensor<4xf32>, tensor<8xf32>
+    %c = stablehlo.negate %ab#0 : tensor<4xf32>
+    ```
+  }];
+  let options = [
+    Option<"bucketBytes", "bucket-bytes", "int64_t", /*default=*/"33554432",
+           "largest size of a bucket in bytes">
+  ];
+}
+
+def VerifyPartitionedPass : Pass<"pm-verify-partitioned", "::mlir::ModuleOp"> {
+  let summary = "check that a module holds SPMD fragments";
+  let description = [{
+    No reshard, constraint or op sharding is left; collectives run over spatial
+    axes of the mesh; each argument and result of a fragment has the local type
+    that its buffer's global type, its sharding and the active axes give. Changes
+    nothing.
+  }];
+}
+
+#endif

@@ -1,0 +1,27 @@
+//===- Models.cpp - registration of the gradients -------------------------===//
+
+#include "Models.h"
+#include "pipemesh/Dialect/CHLO/CHLO.h"
+#include "pipemesh/Dialect/PM/PM.h"
+#include "pipemesh/Differentiate/Differentiate.h"
+#include "mlir/IR/DialectRegistry.h"
+
+using namespace mlir;
+using namespace pipemesh;
+
+void pipemesh::registerDifferentiationModels(DialectRegistry &registry) {
+  registry.addExtension(
+      +[](MLIRContext *context, stablehlo::StableHLODialect *) {
+        attachElementwiseGradients(context);
+        attachShapeGradients(context);
+        attachContractionGradients(context);
+        attachReductionGradients(context);
+        attachIndexingGradients(context);
+      });
+  registry.addExtension(+[](MLIRContext *context, chlo::CHLODialect *) {
+    attachCHLOGradients(context);
+  });
+  registry.addExtension(+[](MLIRContext *context, pm::PMDialect *) {
+    attachPMGradients(context);
+  });
+}

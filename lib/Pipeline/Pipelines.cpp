@@ -1,0 +1,41 @@
+//===- Pipelines.cpp - the named pipelines of this phase ------------------===//
+
+#include "pipemesh/Pipeline/Passes.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+using namespace pipemesh;
+
+void pipemesh::buildFragmentPipeline(OpPassManager &manager) {
+  manager.addPass(createAssignStagesPass());
+  manager.addPass(createSplitStagesPass());
+  manager.addPass(createVerifyFragmentsPass());
+}
+
+void pipemesh::buildSchedulePipeline(OpPassManager &manager,
+                                     llvm::StringRef name) {
+  SchedulePassOptions options;
+  options.name = name.str();
+  manager.addPass(createSchedulePass(options));
+  manager.addPass(createVerifyScheduledPass());
+}
+
+namespace {
+struct ScheduleOptions : PassPipelineOptions<ScheduleOptions> {
+  Option<std::string> name{*this, "name", llvm::cl::desc("gpipe or 1f1b"),
+                           llvm::cl::init("1f1b")};
+};
+} // namespace
+
+void pipemesh::registerPipelinePipelines() {
+  PassPipelineRegistration<>(
+      "pm-fragment-pipeline", "From a sharded graph to fragments",
+      [](OpPassManager &manager) { buildFragmentPipeline(manager); });
+  PassPipelineRegistration<ScheduleOptions>(
+      "pm-schedule-pipeline", "From fragments to a scheduled program",
+      [](OpPassManager &manager, const ScheduleOptions &options) {
+        buildSchedulePipeline(manager, options.name);
+      });
+}

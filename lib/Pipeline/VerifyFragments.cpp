@@ -1,0 +1,132 @@
+//===- VerifyFragments.cpp - the verifier of fragments --------------------===//
+
+#include "Program.h"
+#include "pipemesh/Pipeline/Passes.h"
+
+namespace pipemesh {
+#define GEN_PASS_DEF_VERIFYFRAGMENTSPASS
+#include "pipemesh/Pipeline/Passes.h.inc"
+} // namespace pipemesh
+
+using namespace mlir;
+using namespace pipemesh;
+
+namespace {
+class VerifyFragments : public pipemesh::impl::VerifyFragmentsPassBase<VerifyFragments> {
+public:
+  void runOnOperation() override {
+    FailureOr<Program> program = readProgram(getOperation());
+    if (failed(program))
+      return signalPassFailure();
+    writer.clear();
+    for (auto &[fragment, function] : program->fragments)
+      for (unsigned index = 0; index < function.getNumResults(); ++index)
+        if (failed(verifyResult(*program, function, fragment, index)))
+          return signalPassFailure();
+    for (auto &[fragment, function] : program->fragments) {
+      for (unsigned index = 0; index < function.getNumArguments(); ++index)
+        if (failed(verifyArgument(*program, function, fragment, index)))
+          return signalPassFailure();
+      if (fragment.isPerMicroBatch() &&
+          failed(verifySums(*program, function)))
+        return signalPassFailure();
+    }
+  }
+
+private:
+  FailureOr<pm::BufferOp> bufferOf(const Program &program,
+                                   func::FuncOp function, const Twine &what,
+                                   Attribute name, Type type) {
+    auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(name);
+    auto buffer =
+        symbol ? pm::ProgramOp(program.op).lookupSymbol<pm::BufferOp>(
+                     symbol.getAttr())
+               : pm::BufferOp();
+    if (!buffer)
+      return LogicalResult(function.emitError(what)
+                           << " is bound to no buffer of the program");
+    if (buffer.getType() != type)
+      return LogicalResult(function.emitError(what)
+                           << " is " << type << ", but its buffer '"
+                           << buffer.getSymName() << "' holds "
+                           << buffer.getType());
+    return buffer;
+  }
+
+  LogicalResult verifyResult(const Program &program, func::FuncOp function,
+                             pm::FragmentAttr fragment, unsigned index) {
+    std::string what = ("result " + Twine(index)).str();
+    FailureOr<pm::BufferOp> buffer = bufferOf(
+        program, function, what, function.getResultAttr(index, pm::kBufferAttr),
+        function.getResultTypes()[index]);
+    if (failed(buffer))
+      return failure();
+    if (buffer->getKind() == pm::BufferKind::Input)
+      return function.emitError(what) << " writes the input '"
+                                      << buffer->getSymName() << "'";
+    auto sharding = function.getResultAttrOfType<pm::ShardingAttr>(
+        index, pm::kShardingAttr);
+    // The update leaves the reduced gradient where it was accumulated.
+    bool isReduced = fragment.getKind() == pm::FragmentKind::Update &&
+                     buffer->getKind() == pm::BufferKind::Accumulator &&
+                     sharding == buffer->getSharding().withoutPartial();
+    if (sharding != buffer->getSharding() && !isReduced)
+      return function.emitError(what)
+             << " is " << sharding << ", but its buffer '"
+             << buffer->getSymName() << "' is " << buffer->getSharding();
+    if (isReduced || buffer->getKind() == pm::BufferKind::State)
+      return success();
+    auto [other, isNew] = writer.try_emplace(*buffer, fragment);
+    if (!isNew)
+      return function.emitError(what)
+             << " writes '" << buffer->getSymName()
+             << "', which " << other->second << " writes too";
+    return success();
+  }
+
+  LogicalResult verifyArgument(const Program &program, func::FuncOp function,
+                               pm::FragmentAttr fragment, unsigned index) {
+    std::string what = ("argument " + Twine(index)).str();
+    FailureOr<pm::BufferOp> buffer = bufferOf(
+        program, function, what, function.getArgAttr(index, pm::kBufferAttr),
+        function.getArgumentTypes()[index]);
+    if (failed(buffer))
+      return failure();
+    auto sharding = function.getArgAttrOfType<pm::ShardingAttr>(
+        index, pm::kShardingAttr);
+    if (sharding != buffer->getSharding())
+      return function.emitError(what)
+             << " is " << sharding << ", but its buffer '"
+             << buffer->getSymName() << "' is " << buffer->getSharding();
+    if (buffer->getKind() == pm::BufferKind::Input ||
+        buffer->getKind() == pm::BufferKind::State)
+      return success();
+    auto written = writer.find(*buffer);
+    if (written == writer.end() ||
+        written->second.getKind() >= fragment.getKind())
+      return function.emitError(what)
+             << " reads '" << buffer->getSymName()
+             << "', which no earlier fragment writes";
+    return success();
+  }
+
+  /// No sum over a temporal axis within a micro-batch.
+  static LogicalResult verifySums(const Program &program,
+                                  func::FuncOp function) {
+    auto axes = pm::MeshOp(program.mesh);
+    WalkResult result = function.walk([&](pm::ReshardOp op) -> WalkResult {
+      for (StringAttr axis : op.getSource().getPartialAxes()) {
+        pm::MeshAxisAttr found = axes.lookupAxis(axis.getValue());
+        if (found && found.getKind() == pm::AxisKind::Temporal &&
+            !op.getTarget().isPartialOver(axis.getValue()))
+          return op.emitError("sums over the temporal axis '")
+                 << axis.getValue() << "' within a micro-batch";
+      }
+      return success();
+    });
+    return failure(result.wasInterrupted());
+  }
+
+  llvm::DenseMap<Operation *, pm::FragmentAttr> writer;
+};
+} // namespace

@@ -1,0 +1,54 @@
+//===- LocalType.cpp - the shapes of one rank and micro-batch -------------===//
+
+#include "LocalType.h"
+#include "mlir/IR/Diagnostics.h"
+
+using namespace mlir;
+using namespace pipemesh;
+
+bool pipemesh::isPerMicroBatch(FunctionOpInterface function) {
+  auto fragment =
+      function->getAttrOfType<pm::FragmentAttr>(pm::kFragmentAttr);
+  return fragment && fragment.isPerMicroBatch();
+}
+
+Axes pipemesh::activeAxes(ArrayRef<StringAttr> axes, const MeshAxes &mesh,
+                          bool temporal) {
+  Axes active;
+  for (StringAttr axis : axes)
+    if (temporal || !mesh.isTemporal(axis))
+      active.push_back(axis);
+  return active;
+}
+
+FailureOr<RankedTensorType>
+pipemesh::localTypeOf(Location loc, RankedTensorType global,
+                      const ValueSharding &sharding, const MeshAxes &mesh,
+                      bool temporal) {
+  SmallVector<int64_t> shape(global.getShape());
+  for (auto [dim, axes] : llvm::enumerate(sharding.dims)) {
+    bool behindTemporal = false;
+    for (StringAttr axis : axes) {
+      // A rank's micro-batches lie one behind the other: together they are one
+      // block only if no spatial axis cuts within a micro-batch.
+      if (behindTemporal && !mesh.isTemporal(axis))
+        return LogicalResult(
+            emitError(loc)
+            << "axis '" << axis.getValue() << "' cuts dimension " << dim
+            << " within a micro-batch; put temporal axes behind spatial ones");
+      behindTemporal |= mesh.isTemporal(axis);
+      if (mesh.isTemporal(axis) && !temporal)
+        continue;
+      int64_t size = mesh.sizeOf(axis);
+      if (shape[dim] % size != 0)
+        return LogicalResult(
+            emitError(loc)
+            << "axis '" << axis.getValue() << "' of size " << size
+            << " does not divide dimension " << dim << " of size "
+            << global.getDimSize(dim) << " of a value of type " << global
+            << "; every shard must have the same size");
+      shape[dim] /= size;
+    }
+  }
+  return RankedTensorType::get(shape, global.getElementType());
+}

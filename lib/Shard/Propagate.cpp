@@ -1,0 +1,344 @@
+//===- Propagate.cpp - a sharding for every value -------------------------===//
+
+#include "ShardingAlgebra.h"
+#include "pipemesh/Shard/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace pipemesh {
+#define GEN_PASS_DEF_PROPAGATEPASS
+#include "pipemesh/Shard/Passes.h.inc"
+} // namespace pipemesh
+
+using namespace mlir;
+using namespace pipemesh;
+
+namespace {
+/// The sharding of a value while it is being found.
+struct State {
+  ValueSharding sharding;
+  /// Given by an annotation: propagation does not change it.
+  bool fixed = false;
+};
+
+struct OpInfo {
+  Operation *op;
+  ShardingRule rule;
+  bool hasRule;
+};
+
+/// Propagation in one function.
+class Propagation {
+public:
+  Propagation(func::FuncOp function, pm::MeshOp mesh)
+      : function(function), mesh(mesh) {}
+
+  LogicalResult run() {
+    if (failed(readAnnotations()))
+      return failure();
+    bool changed = true;
+    while (changed) {
+      changed = false;
+      for (OpInfo &info : ops)
+        changed |= propagateDims(info);
+      for (OpInfo &info : llvm::reverse(ops))
+        changed |= propagateDims(info);
+    }
+    for (BlockArgument arg : function.getArguments())
+      pm::setSharding(arg, states[arg].sharding.toAttr(mesh));
+    for (OpInfo &info : ops)
+      rules[info.op] = &info.rule;
+    for (OpInfo &info : ops)
+      settle(info);
+    settleResults();
+    return success();
+  }
+
+private:
+  LogicalResult readAnnotations();
+  LogicalResult checkAxes(Location loc, const ValueSharding &sharding);
+  bool propagateDims(OpInfo &info);
+  bool extend(Value value, ArrayRef<Axes> dims);
+  void settle(OpInfo &info);
+  void settleResults();
+  bool isReducedAnyhow(Value value);
+  Value reshard(Value value, const ValueSharding &target, Operation *user);
+  /// The value of a result under `given`, and what stands for it after.
+  void define(OpResult result, const ValueSharding &given);
+
+  func::FuncOp function;
+  MeshAxes mesh;
+  std::vector<OpInfo> ops;
+  llvm::DenseMap<Operation *, const ShardingRule *> rules;
+  llvm::DenseMap<Value, State> states;
+  /// What stands for (value, sharding).
+  llvm::DenseMap<std::pair<Value, Attribute>, Value> resharded;
+};
+} // namespace
+
+LogicalResult Propagation::checkAxes(Location loc,
+                                     const ValueSharding &sharding) {
+  auto check = [&](StringAttr axis) -> LogicalResult {
+    if (mesh.has(axis))
+      return success();
+    return emitError(loc) << "a sharding names the axis '" << axis.getValue()
+                          << "', which the mesh '" << mesh.symbol().getValue()
+                          << "' does not have";
+  };
+  for (const Axes &axes : sharding.dims)
+    for (StringAttr axis : axes)
+      if (failed(check(axis)))
+        return failure();
+  for (StringAttr axis : sharding.partial)
+    if (failed(check(axis)))
+      return failure();
+  return success();
+}
+
+LogicalResult Propagation::readAnnotations() {
+  if (!function.getBody().hasOneBlock())
+    return function.emitError("a function with ")
+           << function.getBody().getBlocks().size()
+           << " blocks cannot be sharded; use structured control flow";
+  auto add = [&](Value value, pm::ShardingAttr given, bool fixed) {
+    State &state = states[value];
+    state.fixed = fixed;
+    if (!given) {
+      auto type = dyn_cast<RankedTensorType>(value.getType());
+      if (!type)
+        return LogicalResult(emitError(value.getLoc())
+                             << "a value of type " << value.getType()
+                             << " cannot be sharded; only ranked tensors can");
+      state.sharding = ValueSharding(type.getRank());
+      return success();
+    }
+    state.sharding = ValueSharding(given);
+    // An open dimension may still be extended.
+    state.fixed &= llvm::none_of(given.getDims(), [](pm::DimShardingAttr dim) {
+      return dim.getOpen();
+    });
+    return checkAxes(value.getLoc(), state.sharding);
+  };
+  for (BlockArgument arg : function.getArguments()) {
+    pm::ShardingAttr given = pm::getSharding(arg);
+    bool isState = static_cast<bool>(
+        function.getArgAttr(arg.getArgNumber(), pm::kStateAttr));
+    if (failed(add(arg, given, given || isState)))
+      return failure();
+  }
+  for (Operation &op : function.getBody().front().without_terminator()) {
+    OpInfo &info = ops.emplace_back();
+    info.op = &op;
+    info.rule = getRule(&op, info.hasRule);
+    if (auto constrain = dyn_cast<pm::ConstrainOp>(op)) {
+      if (failed(add(constrain.getResult(), constrain.getSharding(), true)))
+        return failure();
+      info.hasRule = true;
+      continue;
+    }
+    if (auto existing = dyn_cast<pm::ReshardOp>(op)) {
+      if (failed(add(existing.getResult(), existing.getTarget(), true)))
+        return failure();
+      info.hasRule = true;
+      continue;
+    }
+    for (OpResult result : op.getResults()) {
+      pm::ShardingAttr given = pm::getSharding(result);
+      if (failed(add(result, given, static_cast<bool>(given))))
+        return failure();
+    }
+  }
+  // What a result must be is a wish for the value that is returned.
+  for (OpOperand &operand :
+       function.getBody().front().getTerminator()->getOpOperands())
+    if (auto given = function.getResultAttrOfType<pm::ShardingAttr>(
+            operand.getOperandNumber(), pm::kShardingAttr)) {
+      ValueSharding sharding(given);
+      if (failed(checkAxes(operand.get().getLoc(), sharding)))
+        return failure();
+      extend(operand.get(), sharding.dims);
+    }
+  return success();
+}
+
+/// Adds axes behind those that the dimensions have; returns whether it did.
+bool Propagation::extend(Value value, ArrayRef<Axes> dims) {
+  State &state = states[value];
+  if (state.fixed)
+    return false;
+  SmallVector<Axes> next;
+  llvm::SmallDenseSet<StringAttr, 4> seen;
+  for (auto [old, wanted] : llvm::zip(state.sharding.dims, dims)) {
+    bool longer = old.size() < wanted.size() &&
+                  ArrayRef(wanted).take_front(old.size()) == ArrayRef(old);
+    next.push_back(longer ? wanted : old);
+    for (StringAttr axis : next.back())
+      if (!seen.insert(axis).second)
+        return false;
+  }
+  if (next == state.sharding.dims)
+    return false;
+  state.sharding.dims = next;
+  return true;
+}
+
+bool Propagation::propagateDims(OpInfo &info) {
+  if (isa<pm::ConstrainOp, pm::ReshardOp>(info.op)) {
+    // Backward only: the result is what the op says.
+    if (auto existing = dyn_cast<pm::ReshardOp>(info.op))
+      return extend(existing.getInput(),
+                    ValueSharding(existing.getSource()).dims);
+    return extend(info.op->getOperand(0),
+                  states[info.op->getResult(0)].sharding.dims);
+  }
+  if (!info.hasRule)
+    return false;
+  SmallVector<const ValueSharding *> operands, results;
+  for (Value operand : info.op->getOperands())
+    operands.push_back(&states.find(operand)->second.sharding);
+  for (Value result : info.op->getResults())
+    results.push_back(&states.find(result)->second.sharding);
+  FactorAxes factors =
+      chooseFactorAxes(info.op, info.rule, mesh, operands, results);
+  bool changed = false;
+  for (auto [index, operand] : llvm::enumerate(info.op->getOperands()))
+    changed |= extend(operand, dimsOfFactors(info.rule.operands[index],
+                                             info.rule, factors, mesh));
+  for (auto [index, result] : llvm::enumerate(info.op->getResults()))
+    changed |= extend(result, dimsOfFactors(info.rule.results[index], info.rule,
+                                            factors, mesh));
+  return changed;
+}
+
+/// The value under another sharding, in front of `user`; made once.
+Value Propagation::reshard(Value value, const ValueSharding &target,
+                           Operation *user) {
+  const ValueSharding source = states[value].sharding;
+  if (source == target)
+    return value;
+  pm::ShardingAttr targetAttr = target.toAttr(mesh);
+  Value &known = resharded[{value, targetAttr}];
+  if (known)
+    return known;
+  OpBuilder builder(user);
+  auto op = pm::ReshardOp::create(builder, value.getLoc(), value.getType(),
+                                  value, source.toAttr(mesh), targetAttr);
+  pm::setSharding(op.getResult(), targetAttr);
+  Operation *phaseOf =
+      user->hasAttr(pm::kPhaseAttr) ? user : value.getDefiningOp();
+  if (phaseOf)
+    if (Attribute phase = phaseOf->getAttr(pm::kPhaseAttr))
+      op->setAttr(pm::kPhaseAttr, phase);
+  states[op.getResult()] = {target, true};
+  known = op.getResult();
+  return known;
+}
+
+void Propagation::define(OpResult result, const ValueSharding &given) {
+  State &state = states[result];
+  ValueSharding wanted = state.sharding;
+  bool fixed = state.fixed;
+  state.sharding = given;
+  pm::setSharding(result, given.toAttr(mesh));
+  if (!fixed || wanted == given)
+    return;
+  // The annotation of the result binds its uses.
+  Value after = reshard(result, wanted, result.getOwner()->getNextNode());
+  result.replaceAllUsesExcept(after, after.getDefiningOp());
+}
+
+/// Whether some use needs the partial value whole whatever its other operands
+/// are: then all uses take the whole one, and it is reduced once.
+bool Propagation::isReducedAnyhow(Value value) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    auto rule = rules.find(user);
+    if (rule == rules.end()) // A reshard that an earlier use has asked for.
+      return isa<pm::ReshardOp>(user) ||
+             user->hasTrait<OpTrait::IsTerminator>();
+    return llvm::none_of(
+        rule->second->linearSets, [&](ArrayRef<unsigned> set) {
+          return llvm::all_of(user->getOpOperands(), [&](OpOperand &operand) {
+            return operand.get() != value ||
+                   llvm::is_contained(set, operand.getOperandNumber());
+          });
+        });
+  });
+}
+
+void Propagation::settle(OpInfo &info) {
+  Operation *op = info.op;
+  if (auto constrain = dyn_cast<pm::ConstrainOp>(op)) {
+    const ValueSharding target = states[constrain.getResult()].sharding;
+    Value value = reshard(constrain.getInput(), target, op);
+    constrain.getResult().replaceAllUsesWith(value);
+    constrain.erase();
+    return;
+  }
+  if (auto existing = dyn_cast<pm::ReshardOp>(op)) {
+    ValueSharding source(existing.getSource()), target(existing.getTarget());
+    existing.getInputMutable().assign(
+        reshard(existing.getInput(), source, op));
+    resharded.try_emplace({existing.getInput(), existing.getTarget()},
+                          existing.getResult());
+    define(existing->getResult(0), target);
+    return;
+  }
+  if (!info.hasRule)
+    op->emitRemark("op '")
+        << op->getName()
+        << "' has no sharding rule; its operands and results are replicated";
+  SmallVector<ValueSharding> wanted;
+  SmallVector<const ValueSharding *> operands, results;
+  for (Value operand : op->getOperands())
+    operands.push_back(&states.find(operand)->second.sharding);
+  for (Value result : op->getResults())
+    results.push_back(&states.find(result)->second.sharding);
+  FactorAxes factors =
+      chooseFactorAxes(op, info.rule, mesh, operands, results);
+  OpShardings shardings = inferOpShardings(
+      op, info.rule, factors, mesh, operands, /*late=*/false,
+      [&](unsigned index) { return isReducedAnyhow(op->getOperand(index)); });
+  for (auto [index, needed] : llvm::enumerate(shardings.operands))
+    op->setOperand(index, reshard(op->getOperand(index), needed, op));
+  for (auto [result, given] : llvm::zip(op->getResults(), shardings.results))
+    define(result, given);
+}
+
+void Propagation::settleResults() {
+  Operation *terminator = function.getBody().front().getTerminator();
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    unsigned index = operand.getOperandNumber();
+    ValueSharding target = states[operand.get()].sharding;
+    target.partial.clear();
+    if (auto given = function.getResultAttrOfType<pm::ShardingAttr>(
+            index, pm::kShardingAttr)) {
+      target = ValueSharding(given);
+    } else if (Attribute state =
+                   function.getResultAttr(index, pm::kStateAttr)) {
+      // State ends as it began: both share one buffer.
+      for (BlockArgument arg : function.getArguments())
+        if (function.getArgAttr(arg.getArgNumber(), pm::kStateAttr) == state)
+          target = states[arg].sharding;
+    }
+    operand.set(reshard(operand.get(), target, terminator));
+    function.setResultAttr(index, pm::kShardingAttr, target.toAttr(mesh));
+  }
+}
+
+namespace {
+class Propagate : public pipemesh::impl::PropagatePassBase<Propagate> {
+public:
+  void runOnOperation() override {
+    pm::MeshOp mesh = pm::lookupMesh(getOperation());
+    if (!mesh) {
+      getOperation().emitError(
+          "the module has no mesh; run pm-apply-strategy, or add a pm.mesh");
+      return signalPassFailure();
+    }
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (!function.isExternal() &&
+          failed(Propagation(function, mesh).run()))
+        return signalPassFailure();
+  }
+};
+} // namespace

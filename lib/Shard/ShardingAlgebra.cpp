@@ -1,0 +1,337 @@
+//===- ShardingAlgebra.cpp - shardings under an op's rule -----------------===//
+
+#include "ShardingAlgebra.h"
+#include "pipemesh/Dialect/StableHLO/StableHLO.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SmallSet.h"
+
+using namespace mlir;
+using namespace pipemesh;
+
+MeshAxes::MeshAxes(pm::MeshOp mesh)
+    : name(FlatSymbolRefAttr::get(mesh.getSymNameAttr())) {
+  for (auto axis : mesh.getAxes().getAsRange<pm::MeshAxisAttr>()) {
+    info[axis.getName()] = axis;
+    order.push_back(axis.getName());
+  }
+}
+
+int64_t MeshAxes::sizeOf(StringAttr axis) const {
+  auto found = info.find(axis);
+  return found == info.end() ? 1 : found->second.getSize();
+}
+
+bool MeshAxes::isTemporal(StringAttr axis) const {
+  auto found = info.find(axis);
+  return found != info.end() &&
+         found->second.getKind() == pm::AxisKind::Temporal;
+}
+
+ValueSharding::ValueSharding(pm::ShardingAttr attr)
+    : partial(attr.getPartialAxes()), kind(attr.getPartialKind()) {
+  for (pm::DimShardingAttr dim : attr.getDims())
+    dims.emplace_back(dim.getAxes());
+}
+
+pm::ShardingAttr ValueSharding::toAttr(const MeshAxes &mesh) const {
+  MLIRContext *context = mesh.symbol().getContext();
+  SmallVector<pm::DimShardingAttr> attrs;
+  for (const Axes &axes : dims)
+    attrs.push_back(pm::DimShardingAttr::get(context, axes));
+  return pm::ShardingAttr::get(context, mesh.symbol(), attrs, partial,
+                               partial.empty() ? pm::ReductionKind::Sum : kind);
+}
+
+int64_t pipemesh::byteSizeOf(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape())
+    return 0;
+  Type element = tensor.getElementType();
+  int64_t bits = 8;
+  if (auto complex = dyn_cast<ComplexType>(element))
+    bits = 2 * complex.getElementType().getIntOrFloatBitWidth();
+  else if (element.isIntOrFloat())
+    bits = element.getIntOrFloatBitWidth();
+  return tensor.getNumElements() * ((bits + 7) / 8);
+}
+
+bool pipemesh::isKnownZero(Value value) {
+  for (;;) {
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return false;
+    if (isa<stablehlo::BroadcastInDimOp, stablehlo::ReshapeOp,
+            stablehlo::ConvertOp>(op)) {
+      value = op->getOperand(0);
+      continue;
+    }
+    Attribute constant;
+    if (!matchPattern(op, m_Constant(&constant)))
+      return false;
+    auto elements = dyn_cast<DenseElementsAttr>(constant);
+    if (!elements || !elements.isSplat())
+      return false;
+    if (isa<FloatType>(elements.getElementType()))
+      return elements.getSplatValue<APFloat>().isZero();
+    if (isa<IntegerType>(elements.getElementType()))
+      return elements.getSplatValue<APInt>().isZero();
+    return false;
+  }
+}
+
+ShardingRule pipemesh::getRule(Operation *op, bool &hasRule) {
+  if (auto interface = dyn_cast<ShardingRuleOpInterface>(op)) {
+    ShardingRule rule = interface.getShardingRule();
+    if (!rule.empty()) {
+      hasRule = true;
+      return rule;
+    }
+  }
+  hasRule = false;
+  ShardingRule rule;
+  auto replicate = [](TypeRange types) {
+    SmallVector<SmallVector<DimFactors>> lists;
+    for (Type type : types) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      lists.emplace_back(tensor ? tensor.getRank() : 0);
+    }
+    return lists;
+  };
+  rule.operands = replicate(op->getOperandTypes());
+  rule.results = replicate(op->getResultTypes());
+  return rule;
+}
+
+//===----------------------------------------------------------------------===//
+// Factors
+//===----------------------------------------------------------------------===//
+
+static bool isPrefix(ArrayRef<StringAttr> a, ArrayRef<StringAttr> b) {
+  return a.size() <= b.size() && a == b.take_front(a.size());
+}
+
+static int64_t productOf(ArrayRef<StringAttr> axes, const MeshAxes &mesh) {
+  int64_t product = 1;
+  for (StringAttr axis : axes)
+    product *= mesh.sizeOf(axis);
+  return product;
+}
+
+namespace {
+/// What the values of an op say about one factor.
+struct Candidate {
+  Axes axes;
+  int64_t bytes;
+};
+} // namespace
+
+/// Reads the axes of a dimension as axes of its factors, as far as they divide.
+static void readDim(ArrayRef<StringAttr> axes, ArrayRef<int64_t> dimFactors,
+                    const ShardingRule &rule, const MeshAxes &mesh,
+                    int64_t bytes,
+                    MutableArrayRef<SmallVector<Candidate, 4>> candidates) {
+  if (axes.empty() || dimFactors.empty())
+    return;
+  unsigned position = 0;
+  int64_t rest = rule.factors[dimFactors[0]].size;
+  SmallVector<Axes> found(dimFactors.size());
+  for (StringAttr axis : axes) {
+    int64_t size = mesh.sizeOf(axis);
+    while (size > 1 && rest == 1 && position + 1 < dimFactors.size())
+      rest = rule.factors[dimFactors[++position]].size;
+    if (rest % size != 0)
+      break;
+    rest /= size;
+    found[position].push_back(axis);
+  }
+  for (auto [factor, list] : llvm::zip(dimFactors, found))
+    if (!list.empty() &&
+        rule.factors[factor].kind != FactorKind::NeedsReplication)
+      candidates[factor].push_back({list, bytes});
+}
+
+/// The candidate that most bytes agree with, extended as far as all of these
+/// agree.
+static Candidate choose(ArrayRef<Candidate> candidates) {
+  Candidate best{{}, -1};
+  for (const Candidate &candidate : candidates) {
+    int64_t bytes = 0;
+    for (const Candidate &other : candidates)
+      if (isPrefix(other.axes, candidate.axes) ||
+          isPrefix(candidate.axes, other.axes))
+        bytes += other.bytes;
+    if (bytes > best.bytes ||
+        (bytes == best.bytes && candidate.axes.size() > best.axes.size() &&
+         isPrefix(best.axes, candidate.axes)))
+      best = {candidate.axes, bytes};
+  }
+  return best;
+}
+
+SmallVector<Axes> pipemesh::dimsOfFactors(ArrayRef<DimFactors> dims,
+                                          const ShardingRule &rule,
+                                          const FactorAxes &factors,
+                                          const MeshAxes &mesh) {
+  SmallVector<Axes> result;
+  for (const DimFactors &dim : dims) {
+    Axes &axes = result.emplace_back();
+    for (int64_t factor : dim) {
+      axes.append(factors[factor]);
+      if (productOf(factors[factor], mesh) != rule.factors[factor].size)
+        break;
+    }
+  }
+  return result;
+}
+
+/// Drops the axes of minor factors whose major neighbours are not wholly cut.
+/// Returns whether any was dropped.
+static bool dropInexpressible(ArrayRef<SmallVector<DimFactors>> values,
+                              const ShardingRule &rule, const MeshAxes &mesh,
+                              FactorAxes &factors) {
+  bool dropped = false;
+  for (const SmallVector<DimFactors> &dims : values)
+    for (const DimFactors &dim : dims) {
+      bool whole = true;
+      for (int64_t factor : dim) {
+        if (!whole && !factors[factor].empty()) {
+          factors[factor].clear();
+          dropped = true;
+        }
+        whole &= productOf(factors[factor], mesh) == rule.factors[factor].size;
+      }
+    }
+  return dropped;
+}
+
+FactorAxes
+pipemesh::chooseFactorAxes(Operation *op, const ShardingRule &rule,
+                           const MeshAxes &mesh,
+                           ArrayRef<const ValueSharding *> operands,
+                           ArrayRef<const ValueSharding *> results) {
+  SmallVector<SmallVector<Candidate, 4>> candidates(rule.factors.size());
+  auto read = [&](ArrayRef<const ValueSharding *> values,
+                  ArrayRef<SmallVector<DimFactors>> dims, TypeRange types) {
+    for (unsigned index = 0; index < values.size(); ++index)
+      for (unsigned dim = 0; dim < values[index]->dims.size(); ++dim)
+        readDim(values[index]->dims[dim], dims[index][dim], rule, mesh,
+                byteSizeOf(types[index]), candidates);
+  };
+  read(operands, rule.operands, op->getOperandTypes());
+  read(results, rule.results, op->getResultTypes());
+
+  FactorAxes factors(rule.factors.size());
+  SmallVector<std::pair<int64_t, int64_t>> order; // (-bytes, factor)
+  for (auto [factor, list] : llvm::enumerate(candidates)) {
+    if (list.empty())
+      continue;
+    Candidate best = choose(list);
+    factors[factor] = best.axes;
+    order.emplace_back(-best.bytes, factor);
+  }
+  // An axis cuts one factor: the one that more bytes ask for.
+  llvm::sort(order);
+  llvm::SmallDenseSet<StringAttr, 4> used;
+  for (auto [bytes, factor] : order) {
+    Axes &axes = factors[factor];
+    for (unsigned index = 0; index < axes.size(); ++index)
+      if (!used.insert(axes[index]).second) {
+        axes.truncate(index);
+        break;
+      }
+  }
+  while (dropInexpressible(rule.operands, rule, mesh, factors) ||
+         dropInexpressible(rule.results, rule, mesh, factors)) {
+  }
+  return factors;
+}
+
+//===----------------------------------------------------------------------===//
+// Partial values
+//===----------------------------------------------------------------------===//
+
+/// Whether the operands that are partial over `axis` are those of one linear
+/// set; an operand of the set that is zero counts as partial over anything.
+static bool mayFlow(Operation *op, const ShardingRule &rule, StringAttr axis,
+                    ArrayRef<const ValueSharding *> operands) {
+  auto isPartial = [&](unsigned index) {
+    return llvm::is_contained(operands[index]->partial, axis);
+  };
+  for (unsigned index = 0; index < operands.size(); ++index)
+    if (isPartial(index) && operands[index]->kind != pm::ReductionKind::Sum)
+      return false;
+  return llvm::any_of(rule.linearSets, [&](ArrayRef<unsigned> set) {
+    for (unsigned index = 0; index < operands.size(); ++index)
+      if (isPartial(index) && !llvm::is_contained(set, index))
+        return false;
+    return llvm::all_of(set, [&](unsigned index) {
+      return isPartial(index) || isKnownZero(op->getOperand(index));
+    });
+  });
+}
+
+static pm::ReductionKind toPM(ReductionKind kind) {
+  return static_cast<pm::ReductionKind>(kind);
+}
+
+OpShardings
+pipemesh::inferOpShardings(Operation *op, const ShardingRule &rule,
+                           const FactorAxes &factors, const MeshAxes &mesh,
+                           ArrayRef<const ValueSharding *> operands, bool late,
+                           llvm::function_ref<bool(unsigned)> isBlocked) {
+  llvm::SmallDenseSet<StringAttr, 4> used, made;
+  pm::ReductionKind kind = pm::ReductionKind::Sum;
+  for (auto [factor, axes] : llvm::zip(rule.factors, factors)) {
+    used.insert(axes.begin(), axes.end());
+    if (factor.kind != FactorKind::Reduction || axes.empty())
+      continue;
+    made.insert(axes.begin(), axes.end());
+    kind = toPM(factor.reduction);
+  }
+
+  Axes flows;
+  bool waits = false;
+  if (kind == pm::ReductionKind::Sum)
+    for (StringAttr axis : mesh.all()) {
+      bool anyPartial = false, anyBlocked = false;
+      for (auto [index, operand] : llvm::enumerate(operands))
+        if (llvm::is_contained(operand->partial, axis)) {
+          anyPartial = true;
+          anyBlocked |= isBlocked(index);
+        }
+      if (!anyPartial || anyBlocked || used.contains(axis) ||
+          !mayFlow(op, rule, axis, operands))
+        continue;
+      flows.push_back(axis);
+      waits |= mesh.isTemporal(axis);
+    }
+  if (!late && !waits && !flows.empty()) {
+    int64_t before = 0, after = 0;
+    for (auto [index, operand] : llvm::enumerate(operands))
+      if (!operand->partial.empty())
+        before += byteSizeOf(op->getOperand(index).getType());
+    for (Type type : op->getResultTypes())
+      after += byteSizeOf(type);
+    if (after > before)
+      flows.clear();
+  }
+
+  OpShardings shardings;
+  for (auto [index, operand] : llvm::enumerate(operands)) {
+    ValueSharding &needed = shardings.operands.emplace_back();
+    needed.dims = dimsOfFactors(rule.operands[index], rule, factors, mesh);
+    for (StringAttr axis : operand->partial)
+      if (llvm::is_contained(flows, axis))
+        needed.partial.push_back(axis);
+    needed.kind = operand->kind;
+  }
+  for (unsigned index = 0; index < op->getNumResults(); ++index) {
+    ValueSharding &given = shardings.results.emplace_back();
+    given.dims = dimsOfFactors(rule.results[index], rule, factors, mesh);
+    for (StringAttr axis : mesh.all())
+      if (made.contains(axis) || llvm::is_contained(flows, axis))
+        given.partial.push_back(axis);
+    given.kind = kind;
+  }
+  return shardings;
+}

@@ -1,0 +1,102 @@
+//===- ShardingAlgebra.h - shardings under an op's rule ---------*- C++ -*-===//
+//
+// Shardings as plain data, and the two questions that propagation and the
+// verifier ask of a rule: which axes cut which factor, and what operands and
+// results are then.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PIPEMESH_LIB_SHARD_SHARDINGALGEBRA_H
+#define PIPEMESH_LIB_SHARD_SHARDINGALGEBRA_H
+
+#include "pipemesh/Dialect/PM/PM.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace pipemesh {
+
+using Axes = llvm::SmallVector<mlir::StringAttr, 2>;
+
+/// The axes of a mesh, for fast lookup.
+class MeshAxes {
+public:
+  explicit MeshAxes(pm::MeshOp mesh);
+  int64_t sizeOf(mlir::StringAttr axis) const;
+  bool isTemporal(mlir::StringAttr axis) const;
+  bool has(mlir::StringAttr axis) const { return info.count(axis); }
+  /// In mesh order, outermost first.
+  llvm::ArrayRef<mlir::StringAttr> all() const { return order; }
+  mlir::FlatSymbolRefAttr symbol() const { return name; }
+
+private:
+  llvm::DenseMap<mlir::StringAttr, pm::MeshAxisAttr> info;
+  llvm::SmallVector<mlir::StringAttr> order;
+  mlir::FlatSymbolRefAttr name;
+};
+
+/// A sharding in parts. Block sizes and priorities are not kept.
+struct ValueSharding {
+  llvm::SmallVector<Axes> dims;
+  /// In mesh order.
+  Axes partial;
+  pm::ReductionKind kind = pm::ReductionKind::Sum;
+
+  ValueSharding() = default;
+  explicit ValueSharding(int64_t rank) : dims(rank) {}
+  explicit ValueSharding(pm::ShardingAttr attr);
+  pm::ShardingAttr toAttr(const MeshAxes &mesh) const;
+  bool operator==(const ValueSharding &other) const {
+    return dims == other.dims && partial == other.partial &&
+           (partial.empty() || kind == other.kind);
+  }
+  bool operator!=(const ValueSharding &other) const {
+    return !(*this == other);
+  }
+};
+
+/// The axes that cut each factor of a rule, major to minor.
+using FactorAxes = llvm::SmallVector<Axes>;
+
+/// Chooses the axes of each factor from the dimensions of the op's operands
+/// and results. Where they disagree, the choice of the values with the most
+/// bytes wins, then the first; an axis cuts one factor only, and one that a
+/// value could not express (the minor factor of a merged dimension whose major
+/// one is not wholly cut, a size that does not divide) cuts none.
+FactorAxes chooseFactorAxes(mlir::Operation *op, const ShardingRule &rule,
+                            const MeshAxes &mesh,
+                            llvm::ArrayRef<const ValueSharding *> operands,
+                            llvm::ArrayRef<const ValueSharding *> results);
+
+/// The dimensions of a value whose factors are cut like this.
+llvm::SmallVector<Axes> dimsOfFactors(llvm::ArrayRef<DimFactors> dims,
+                                      const ShardingRule &rule,
+                                      const FactorAxes &factors,
+                                      const MeshAxes &mesh);
+
+/// What an op needs of its operands and makes of its results.
+struct OpShardings {
+  llvm::SmallVector<ValueSharding> operands;
+  llvm::SmallVector<ValueSharding> results;
+};
+
+/// Given the axes of the factors and the operands as they are, tells what they
+/// must be. Partial values flow where the op is linear, except those of the
+/// operands that `isBlocked` names. With `late`, also where that makes more
+/// bytes partial.
+OpShardings
+inferOpShardings(mlir::Operation *op, const ShardingRule &rule,
+                 const FactorAxes &factors, const MeshAxes &mesh,
+                 llvm::ArrayRef<const ValueSharding *> operands, bool late,
+                 llvm::function_ref<bool(unsigned)> isBlocked);
+
+/// The rule of an op, or one that replicates everything; `hasRule` tells which.
+ShardingRule getRule(mlir::Operation *op, bool &hasRule);
+
+/// Whether the value is zero in every element, as constants tell.
+bool isKnownZero(mlir::Value value);
+
+/// Bytes of a statically shaped tensor.
+int64_t byteSizeOf(mlir::Type type);
+
+} // namespace pipemesh
+
+#endif // PIPEMESH_LIB_SHARD_SHARDINGALGEBRA_H

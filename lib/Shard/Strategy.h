@@ -1,0 +1,34 @@
+//===- Strategy.h - the strategy string -------------------------*- C++ -*-===//
+
+#ifndef PIPEMESH_LIB_SHARD_STRATEGY_H
+#define PIPEMESH_LIB_SHARD_STRATEGY_H
+
+#include "mlir/Support/LLVM.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+#include <string>
+
+namespace pipemesh {
+
+/// One axis that a strategy asks for.
+struct StrategyAxis {
+  std::string name;
+  int64_t size = 1;
+};
+
+/// "dp=2,mb=4": the axes in the order of the string, without those left out.
+struct Strategy {
+  llvm::SmallVector<StrategyAxis> axes;
+
+  int64_t sizeOf(llvm::StringRef name) const;
+};
+
+/// Reads a strategy. On failure `error` says in one line which word is wrong
+/// and what would be right.
+mlir::FailureOr<Strategy> parseStrategy(llvm::StringRef text,
+                                        std::string &error);
+
+} // namespace pipemesh
+
+#endif // PIPEMESH_LIB_SHARD_STRATEGY_H

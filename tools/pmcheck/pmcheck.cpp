@@ -1,0 +1,84 @@
+//===- pmcheck.cpp - checks on the reference interpreter ------------------===//
+
+#include "Commands.h"
+#include "pipemesh/InitAll.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace pipemesh::check;
+
+static const char usage[] = R"(pmcheck: runs modules on the reference interpreter (float64, exact integers)
+
+  pmcheck equiv A.mlir B.mlir [options]
+      Runs two levels of one computation on the same inputs and compares every
+      output and state by name. Status 1 when they differ.
+        --seed=N             of the random inputs (0)
+        --tolerance=X        allowed difference, relative to the largest
+                             magnitude of each tensor (1e-9)
+        --weights=DIR        parameters from a model directory
+        --data=FILE          input_ids and labels from a safetensors file; of
+                             [steps, batch, sequence] the first step
+        --function=F         the function of both to run (main)
+        --partitioned=a|b|ab the files whose function has local shapes although
+                             it holds no collective
+        --expect=FILE        also compares A with the logits, gradients and
+                             losses of a .safetensors or .json reference
+
+  pmcheck run A.mlir [options]
+      Runs a module and prints its scalar outputs.
+        --seed, --weights, --data, --function, --expect, --tolerance as above
+        --print              prints every output, with its elements
+        --outputs=FILE       writes all outputs to a safetensors file
+        --io=FILE            arguments from tensors arg0, arg1, ... of a
+                             safetensors file; results are compared with out0, ...
+        --rtol=X --atol=X    with --io: |a - b| <= atol + rtol |b| (1e-5, 1e-6)
+        --partitioned        the function has local shapes
+
+  pmcheck gradients A.mlir [options]
+      Differentiates each public function and compares with central differences.
+      Status 1 when one departs.
+        --function=F         only this function
+        --seed=N             of the random arguments (0)
+        --tolerance=X        allowed error, relative to the largest element of
+                             each gradient (1e-7)
+        --positive           positive arguments, for logarithms and roots
+
+Examples:
+  pmcheck equiv model.mlir sharded.mlir --seed=3
+  pmcheck equiv step.mlir partitioned.mlir --weights=llama --data=reference.safetensors
+  pmcheck run model.mlir --weights=llama --data=reference.safetensors --expect=reference.json
+)";
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  SmallVector<StringRef> arguments(argv + 1, argv + argc);
+  if (arguments.empty() || llvm::is_contained(arguments, "--help") ||
+      llvm::is_contained(arguments, "-h")) {
+    (arguments.empty() ? llvm::errs() : llvm::outs()) << usage;
+    return arguments.empty() ? 2 : 0;
+  }
+  DialectRegistry registry;
+  pipemesh::registerAllDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.printOpOnDiagnostic(false);
+  // Shows the lines of the files that diagnostics are about.
+  llvm::SourceMgr sources;
+  SourceMgrDiagnosticHandler handler(sources, &context);
+  auto command =
+      llvm::StringSwitch<int (*)(ArrayRef<StringRef>, MLIRContext &)>(
+          arguments.front())
+          .Case("equiv", runEquiv)
+          .Case("run", runRun)
+          .Case("gradients", runGradients)
+          .Default(nullptr);
+  if (!command) {
+    llvm::errs() << "pmcheck: error: unknown command '" << arguments.front()
+                 << "'; pmcheck --help lists them\n";
+    return 2;
+  }
+  return command(ArrayRef(arguments).drop_front(), context);
+}
