@@ -4,6 +4,8 @@
 #include "../../../runtime/include/pmrt/pmrt.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Dialect/PMRT/PMRT.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -122,12 +124,11 @@ pipemesh::buildManifest(ModuleOp module, const BundleOptions &options) {
   json::Array parameters;
   json::Object outputs;
   llvm::StringMap<std::string> gradients;
-  llvm::StringSet<> decayed;
   auto buffers =
       llvm::to_vector(program.getBody().front().getOps<pm::BufferOp>());
   for (pm::BufferOp buffer : buffers) {
     StringRef role = buffer.getRole().value_or("");
-    if (role == "gradient" && buffer.getKind() == pm::BufferKind::Output)
+    if (role == "gradient")
       gradients[buffer.getParameter().value_or("")] = buffer.getSymName().str();
     if (role == "loss" && buffer.getKind() == pm::BufferKind::Output)
       outputs["loss"] = buffer.getSymName();

@@ -7,6 +7,7 @@
 
 #include "RoleTables.h"
 #include "../../../runtime/include/pmrt/pmrt.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DerivedTypes.h"
