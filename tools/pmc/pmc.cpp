@@ -89,7 +89,7 @@ OwningOpRef<ModuleOp> load(MLIRContext &context) {
     options.sequence = sequence;
     return importHuggingFace(&context, input, options);
   }
-  return parseModelFile(input, context);
+  return parseSourceFile<ModuleOp>(input, &context);
 }
 
 /// Writes the module to a file, or to standard output for "-".
