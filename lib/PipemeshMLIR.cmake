@@ -23,6 +23,10 @@ include(HandleLLVMOptions)
 set(CMAKE_CXX_STANDARD 17)
 include_directories(SYSTEM ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
 include_directories(${CMAKE_SOURCE_DIR}/include ${CMAKE_BINARY_DIR}/include)
+# One string with spaces in the package: a list of definitions is meant.
+if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+  separate_arguments(LLVM_DEFINITIONS NATIVE_COMMAND "${LLVM_DEFINITIONS}")
+endif()
 add_definitions(${LLVM_DEFINITIONS})
 
 # pipemesh_library(NAME SOURCES... [DEPENDS targets...] [LINK libraries...]):
