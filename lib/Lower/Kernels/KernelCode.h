@@ -1,0 +1,90 @@
+//===- KernelCode.h - building the function of a kernel ---------*- C++ -*-===//
+
+#ifndef PIPEMESH_LIB_LOWER_KERNELS_KERNELCODE_H
+#define PIPEMESH_LIB_LOWER_KERNELS_KERNELCODE_H
+
+#include "KernelPlan.h"
+#include "pipemesh/Dialect/PMRT/PMRT.h"
+#include "pipemesh/Lower/Kernels/KernelBuilder.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace pipemesh {
+
+/// The function under construction, with short forms of what kernels need. All
+/// indices are i64.
+class KernelCode {
+public:
+  /// Creates the function and leaves the builder behind the loads of the
+  /// operands' pointers.
+  KernelCode(mlir::ModuleOp module, llvm::StringRef name, pmrt::FusedOp op,
+             const CpuTarget &target);
+
+  mlir::OpBuilder builder;
+  mlir::Location loc;
+  pmrt::FusedOp fused;
+  unsigned vectorWidth;
+  mlir::LLVM::LLVMFuncOp function;
+  mlir::Value begin, end, scratch, context;
+  /// Buffers of the fused op's block arguments and of its results.
+  llvm::DenseMap<mlir::Value, mlir::Value> inputs;
+  llvm::SmallVector<mlir::Value> results;
+
+  mlir::Value index(int64_t value);
+  mlir::Value add(mlir::Value a, mlir::Value b);
+  mlir::Value add(mlir::Value a, int64_t b);
+  mlir::Value mul(mlir::Value a, int64_t b);
+  mlir::Value minimum(mlir::Value a, mlir::Value b);
+  mlir::Value constant(mlir::Type type, double value);
+
+  /// The address of element `index` behind `pointer`.
+  mlir::Value address(mlir::Value pointer, mlir::Type element,
+                      mlir::Value index);
+  mlir::Value address(mlir::Value pointer, mlir::Type element, int64_t index);
+
+  /// Reads or writes `width` elements (1: a scalar) at an address; booleans are
+  /// i1 in registers and bytes in memory.
+  mlir::Value load(mlir::Value address, mlir::Type element, unsigned width);
+  void store(mlir::Value value, mlir::Value address, mlir::Type element);
+
+  /// A scalar repeated over a vector.
+  mlir::Value splat(mlir::Value scalar, unsigned width);
+
+  /// for (i = low; i < high; i += step); `body` gets i and the carried values,
+  /// and returns the next ones. The builder is inside during the call.
+  llvm::SmallVector<mlir::Value>
+  loop(mlir::Value low, mlir::Value high, int64_t step, mlir::ValueRange inits,
+       llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value,
+                                                         mlir::ValueRange)>
+           body);
+
+  /// The address of a constant tensor's elements.
+  mlir::Value constantTable(stablehlo::ConstantOp op);
+
+  /// Returns from the function.
+  void finish();
+
+private:
+  mlir::ModuleOp module;
+};
+
+/// Each of these fills the function and says how large its parallel loop is.
+/// They fail with a diagnostic that names the op without code.
+mlir::LogicalResult emitRowKernel(KernelCode &code, const KernelBody &body,
+                                  const KernelPlan &plan, KernelInfo &info);
+mlir::LogicalResult emitElementKernel(KernelCode &code, const KernelBody &body,
+                                      const KernelPlan &plan,
+                                      KernelInfo &info);
+mlir::LogicalResult emitEmbeddingKernel(KernelCode &code, mlir::Operation *op,
+                                        KernelInfo &info);
+mlir::LogicalResult emitAttentionKernel(KernelCode &code, mlir::Operation *op,
+                                        KernelInfo &info);
+
+/// The value of `op` as a scalar, for ops without operands other than
+/// constants with many elements: splat constants and mesh coordinates. Null for
+/// any other op.
+mlir::Value emitScalarSource(KernelCode &code, mlir::Operation *op);
+
+} // namespace pipemesh
+
+#endif // PIPEMESH_LIB_LOWER_KERNELS_KERNELCODE_H
