@@ -1,9 +1,11 @@
 //===- ScalarOps.cpp - elementwise ops on registers -----------------------===//
 
 #include "ScalarOps.h"
+#include "pipemesh/Dialect/CHLO/CHLO.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -109,6 +111,7 @@ private:
   Value emitCompare(stablehlo::CompareOp compareOp);
   Value emitConvert();
   Value emitSign();
+  Value emitPower();
   Value maximum(Value a, Value b);
   Value minimum(Value a, Value b);
 };
@@ -145,8 +148,7 @@ Value Emitter::emitBinary() {
             [&](auto) { return binary<arith::DivFOp>(a, b); })
         .Case<stablehlo::RemOp>(
             [&](auto) { return binary<arith::RemFOp>(a, b); })
-        .Case<stablehlo::PowOp>(
-            [&](auto) { return binary<math::PowFOp>(a, b); })
+        .Case<stablehlo::PowOp>([&](auto) { return emitPower(); })
         .Case<stablehlo::MaxOp>([&](auto) { return maximum(a, b); })
         .Case<stablehlo::MinOp>([&](auto) { return minimum(a, b); })
         .Default([](Operation *) { return Value(); });
@@ -181,6 +183,54 @@ Value Emitter::emitBinary() {
             stablehlo::ShiftRightArithmeticOp>(
           [&](auto) { return emitShift(); })
       .Default([](Operation *) { return Value(); });
+}
+
+/// A whole power of one number is a product in float64: corrections such as
+/// 1 - beta^t lose their digits in float32.
+Value Emitter::emitPower() {
+  Value a = operands[0], b = operands[1];
+  if (width != 1 || !a.getType().isF32())
+    return binary<math::PowFOp>(a, b);
+  Type i64 = builder.getI64Type(), f64 = builder.getF64Type();
+  auto integer = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(builder, loc,
+                                     builder.getI64IntegerAttr(value));
+  };
+  Value inside = binary<arith::AndIOp>(
+      compare(arith::CmpFPredicate::OGE, b, constant(0)),
+      compare(arith::CmpFPredicate::OLT, b, constant(1 << 30)));
+  Value whole = compare(arith::CmpFPredicate::OEQ, b,
+                        function<math::FloorOp>(b));
+  auto branch = scf::IfOp::create(builder, loc, TypeRange{type},
+                                  binary<arith::AndIOp>(inside, whole),
+                                  /*addThenBlock=*/true,
+                                  /*addElseBlock=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  Value exponent = arith::FPToSIOp::create(builder, loc, i64, b);
+  Value base = arith::ExtFOp::create(builder, loc, f64, a);
+  Value one = emitConstant(builder, loc, f64, 1);
+  auto loop = scf::ForOp::create(builder, loc, integer(0), integer(30),
+                                 integer(1), ValueRange{one, base, exponent});
+  {
+    OpBuilder::InsertionGuard inner(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    Value product = loop.getRegionIterArg(0), square = loop.getRegionIterArg(1),
+          rest = loop.getRegionIterArg(2);
+    Value odd = compare(arith::CmpIPredicate::ne,
+                        binary<arith::AndIOp>(rest, integer(1)), integer(0));
+    product = select(odd, binary<arith::MulFOp>(product, square), product);
+    square = binary<arith::MulFOp>(square, square);
+    rest = binary<arith::ShRUIOp>(rest, integer(1));
+    scf::YieldOp::create(builder, loc, ValueRange{product, square, rest});
+  }
+  Value power =
+      arith::TruncFOp::create(builder, loc, type, loop.getResult(0));
+  scf::YieldOp::create(builder, loc, power);
+  builder.setInsertionPointToStart(branch.elseBlock());
+  Value general = binary<math::PowFOp>(a, b);
+  scf::YieldOp::create(builder, loc, general);
+  return branch.getResult(0);
 }
 
 /// Shifts by the width or more are defined: all bits leave.
@@ -238,6 +288,8 @@ Value Emitter::emitFloatFunction() {
         return binary<arith::DivFOp>(one(),
                                      arithmetic<arith::AddFOp>(one(), power));
       })
+      .Case<chlo::ErfOp>([&](auto) { return function<math::ErfOp>(x); })
+      .Case<chlo::ErfcOp>([&](auto) { return function<math::ErfcOp>(x); })
       .Case<stablehlo::IsFiniteOp>([&](auto) {
         return compare(arith::CmpFPredicate::OLT, function<math::AbsFOp>(x),
                        constant(std::numeric_limits<double>::infinity()));
@@ -250,6 +302,9 @@ Value Emitter::emitUnary() {
   if (isa<stablehlo::NegOp>(op))
     return isFloat() ? function<arith::NegFOp>(x)
                      : binary<arith::SubIOp>(constant(0), x);
+  if (isa<chlo::SquareOp>(op))
+    return isFloat() ? arithmetic<arith::MulFOp>(x, x)
+                     : binary<arith::MulIOp>(x, x);
   if (isa<stablehlo::AbsOp>(op))
     return isFloat() ? function<math::AbsFOp>(x) : function<math::AbsIOp>(x);
   if (isa<stablehlo::NotOp>(op))
@@ -401,13 +456,11 @@ Value pipemesh::emitHorizontal(OpBuilder &builder, Operation *combiner,
   int64_t width = type.getNumElements();
   while (width > 1) {
     width /= 2;
-    Value low = vector::ExtractStridedSliceOp::create(builder, loc, vector, 0,
-                                                      width, 1);
-    Value high = vector::ExtractStridedSliceOp::create(builder, loc, vector,
-                                                       width, width, 1);
-    vector = emitElementwise(builder, combiner, {low, high}, width);
-    if (width == 1)
-      break;
+    auto half = [&](int64_t first) -> Value {
+      auto lanes = llvm::to_vector(llvm::seq<int64_t>(first, first + width));
+      return vector::ShuffleOp::create(builder, loc, vector, vector, lanes);
+    };
+    vector = emitElementwise(builder, combiner, {half(0), half(width)}, width);
   }
   return vector::ExtractOp::create(builder, loc, vector, ArrayRef<int64_t>{0});
 }

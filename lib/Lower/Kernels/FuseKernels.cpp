@@ -1,0 +1,331 @@
+//===- FuseKernels.cpp - pm-fuse-kernels ----------------------------------===//
+
+#include "FusionGroups.h"
+#include "KernelPlan.h"
+#include "ScalarOps.h"
+#include "pipemesh/Dialect/PM/PM.h"
+#include "pipemesh/Lower/Kernels/Passes.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
+
+using namespace mlir;
+using namespace pipemesh;
+
+namespace pipemesh {
+#define GEN_PASS_DEF_FUSEKERNELS
+#include "pipemesh/Lower/Kernels/Passes.h.inc"
+} // namespace pipemesh
+
+/// Notes which model op an op came from, for the names of kernels.
+static constexpr llvm::StringLiteral kOriginAttr = "pmrt.origin";
+
+/// The elements of one piece of a sum over a whole tensor.
+static constexpr int64_t kSumPiece = 1 << 15;
+
+/// Ops that a kernel of their own computes.
+static bool isWholeKernel(Operation *op) {
+  return isa<pm::AttentionOp, pm::AttentionGradOp, pm::EmbeddingOp,
+             pm::EmbeddingGradOp>(op);
+}
+
+static void decomposeModelOps(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    auto model = dyn_cast<DecomposableOpInterface>(op);
+    if (!model || isWholeKernel(&op))
+      continue;
+    Operation *before = op.getPrevNode();
+    OpBuilder builder(&op);
+    op.replaceAllUsesWith(model.decompose(builder));
+    auto origin = builder.getStringAttr(op.getName().stripDialect());
+    for (Operation *inner = before ? before->getNextNode() : &block.front();
+         inner != &op; inner = inner->getNextNode())
+      inner->setDiscardableAttr(kOriginAttr, origin);
+    op.erase();
+  }
+}
+
+/// The number of equal pieces in which a sum of `elements` is made: the
+/// smallest divisor that makes them small enough, 1 when there is none.
+static int64_t getPieces(int64_t elements) {
+  if (elements <= 2 * kSumPiece)
+    return 1;
+  int64_t wanted = llvm::divideCeil(elements, kSumPiece);
+  for (int64_t pieces = wanted; pieces < 16 * wanted; ++pieces)
+    if (elements % pieces == 0)
+      return pieces;
+  return 1;
+}
+
+/// Splits reductions of whole large tensors in two steps.
+static void splitFullReductions(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    FailureOr<SimpleReduction> reduction = matchReduction(&op);
+    if (failed(reduction) || reduction->keptElements != 1)
+      continue;
+    int64_t pieces = getPieces(reduction->reducedElements);
+    if (pieces == 1)
+      continue;
+    OpBuilder builder(&op);
+    stablehlo::ReduceOp reduce = reduction->op;
+    Value init = reduce.getInitValues()[0];
+    StringRef combiner = reduction->combiner->getName().getStringRef();
+    // A neutral start for the pieces; the given one is joined at the end.
+    auto scalarType = cast<RankedTensorType>(init.getType());
+    TypedAttr neutral =
+        getNeutralElement(reduction->combiner, scalarType.getElementType());
+    if (cast<RankedTensorType>(init.getType()).getElementType() !=
+        neutral.getType())
+      continue;
+    Value start = stablehlo::ConstantOp::create(
+        builder, op.getLoc(),
+        DenseElementsAttr::get(scalarType, Attribute(neutral)));
+    Value rows = stablehlo::ReshapeOp::create(
+        builder, op.getLoc(), reduce.getInputs()[0],
+        ArrayRef<int64_t>{pieces, reduction->reducedElements / pieces});
+    auto partial = stablehlo::ReduceOp::create(
+        builder, op.getLoc(), rows, start, ArrayRef<int64_t>{1}, combiner);
+    auto total = stablehlo::ReduceOp::create(
+        builder, op.getLoc(), partial->getResult(0), init,
+        ArrayRef<int64_t>{0}, combiner);
+    Value result = total->getResult(0);
+    if (result.getType() != op.getResult(0).getType())
+      result = stablehlo::ReshapeOp::create(
+          builder, op.getLoc(), result,
+          cast<RankedTensorType>(op.getResult(0).getType()).getShape());
+    for (Operation *made : {partial.getOperation(), total.getOperation()})
+      if (Attribute origin = op.getDiscardableAttr(kOriginAttr))
+        made->setDiscardableAttr(kOriginAttr, origin);
+    op.getResult(0).replaceAllUsesWith(result);
+    op.erase();
+  }
+}
+
+namespace {
+
+/// Builds the new body of a function from the groups of the old one.
+class Rebuilder {
+public:
+  Rebuilder(Block &block, const FusionGroups &groups)
+      : block(block), groups(groups), builder(block.getTerminator()) {}
+
+  LogicalResult run();
+
+private:
+  Block &block;
+  const FusionGroups &groups;
+  OpBuilder builder;
+  IRMapping outside;
+
+  Value getOutside(Value value);
+  LogicalResult buildKernel(const FusionGroup &group);
+  Value cloneInto(Value value, const FusionGroup &group, OpBuilder &inner,
+                  IRMapping &inside, Block &body,
+                  SmallVectorImpl<Value> &inputs);
+  std::string getName(const FusionGroup &group);
+  int64_t chooseInPlace(Value output, ArrayRef<Value> candidates,
+                        const FusionGroup &group);
+};
+
+/// The value in the new body; reshapes between kernels are made on demand.
+Value Rebuilder::getOutside(Value value) {
+  if (Value mapped = outside.lookupOrNull(value))
+    return mapped;
+  if (auto reshape = value.getDefiningOp<stablehlo::ReshapeOp>()) {
+    Value source = getOutside(reshape.getOperand());
+    Value result = stablehlo::ReshapeOp::create(builder, reshape.getLoc(),
+                                                reshape.getType(), source);
+    outside.map(value, result);
+    return result;
+  }
+  assert(isa<BlockArgument>(value) && "a value was read before it was made");
+  return value;
+}
+
+/// The value inside of the kernel: computed there, copied there, or an operand.
+Value Rebuilder::cloneInto(Value value, const FusionGroup &group,
+                           OpBuilder &inner, IRMapping &inside, Block &body,
+                           SmallVectorImpl<Value> &inputs) {
+  if (Value mapped = inside.lookupOrNull(value))
+    return mapped;
+  Operation *op = value.getDefiningOp();
+  bool copied = op && (group.ops.contains(op) ||
+                       groups.isCopiedInto(value, group));
+  if (!copied) {
+    inputs.push_back(value);
+    Value argument = body.addArgument(value.getType(), value.getLoc());
+    inside.map(value, argument);
+    return argument;
+  }
+  for (Value operand : op->getOperands())
+    cloneInto(operand, group, inner, inside, body, inputs);
+  Operation *clone = inner.clone(*op, inside);
+  clone->setDiscardableAttrs(DictionaryAttr::get(op->getContext()));
+  return inside.lookup(value);
+}
+
+std::string Rebuilder::getName(const FusionGroup &group) {
+  SmallVector<StringRef> names;
+  for (Operation *op : group.ops) {
+    StringRef name = op->getName().stripDialect();
+    if (auto origin = dyn_cast_or_null<StringAttr>(
+            op->getDiscardableAttr(kOriginAttr)))
+      name = origin.getValue();
+    if (names.size() < 3 && !llvm::is_contained(names, name))
+      names.push_back(name);
+  }
+  return llvm::join(names, "_");
+}
+
+/// Prefers the operand that stands for the same buffer, then one that nobody
+/// else reads.
+int64_t Rebuilder::chooseInPlace(Value output, ArrayRef<Value> candidates,
+                                 const FusionGroup &group) {
+  auto function = cast<func::FuncOp>(block.getParentOp());
+  auto bufferOf = [&](Value value) -> Attribute {
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (!argument)
+      return {};
+    unsigned index = argument.getArgNumber();
+    if (Attribute buffer = function.getArgAttr(index, pm::kBufferAttr))
+      return buffer;
+    return function.getArgAttr(index, pm::kStateAttr);
+  };
+  for (OpOperand &use : output.getUses()) {
+    if (use.getOwner() != block.getTerminator())
+      continue;
+    Attribute buffer =
+        function.getResultAttr(use.getOperandNumber(), pm::kBufferAttr);
+    if (!buffer)
+      buffer = function.getResultAttr(use.getOperandNumber(), pm::kStateAttr);
+    for (auto [index, candidate] : llvm::enumerate(candidates))
+      if (buffer && bufferOf(candidate) == buffer)
+        return index;
+  }
+  int64_t best = -1;
+  for (auto [index, candidate] : llvm::enumerate(candidates)) {
+    if (isa<BlockArgument>(candidate)) {
+      if (best < 0)
+        best = index;
+      continue;
+    }
+    bool last = llvm::all_of(candidate.getUsers(), [&](Operation *user) {
+      return group.ops.contains(user);
+    });
+    if (last)
+      return index;
+    if (best < 0 || isa<BlockArgument>(candidates[best]))
+      best = index;
+  }
+  return best;
+}
+
+LogicalResult Rebuilder::buildKernel(const FusionGroup &group) {
+  SmallVector<Value> outputs = groups.getOutputs(group);
+  auto body = std::make_unique<Block>();
+  OpBuilder inner = OpBuilder::atBlockEnd(body.get());
+  IRMapping inside;
+  SmallVector<Value> inputs, results;
+  for (Operation *op : group.ops)
+    for (Value value : op->getResults())
+      cloneInto(value, group, inner, inside, *body, inputs);
+  for (Value output : outputs)
+    results.push_back(inside.lookup(output));
+  pmrt::YieldOp::create(inner, group.ops.front()->getLoc(), results);
+
+  // What may be computed in place is a matter of the kernel's loops.
+  SmallVector<int64_t> inPlace(outputs.size(), -1);
+  if (group.fusable) {
+    KernelBody kernel;
+    for (Operation &op : body->without_terminator())
+      kernel.ops.insert(&op);
+    kernel.outputs = results;
+    FailureOr<KernelPlan> plan = planKernel(kernel);
+    if (failed(plan)) {
+      Operation *op = group.ops.back();
+      return op->emitError("cannot be computed by a kernel");
+    }
+    llvm::SmallDenseSet<int64_t> taken;
+    for (auto [index, output] : llvm::enumerate(outputs)) {
+      SmallVector<Value> candidates;
+      SmallVector<int64_t> numbers;
+      for (Value argument : plan->inPlace[index]) {
+        int64_t number = cast<BlockArgument>(argument).getArgNumber();
+        if (taken.contains(number))
+          continue;
+        candidates.push_back(inputs[number]);
+        numbers.push_back(number);
+      }
+      int64_t choice = chooseInPlace(output, candidates, group);
+      if (choice < 0)
+        continue;
+      inPlace[index] = numbers[choice];
+      taken.insert(numbers[choice]);
+    }
+  }
+
+  SmallVector<Value> operands;
+  for (Value input : inputs)
+    operands.push_back(getOutside(input));
+  SmallVector<Type> types = llvm::to_vector(ValueRange(outputs).getTypes());
+  auto fused = pmrt::FusedOp::create(builder, group.ops.back()->getLoc(), types,
+                                     operands,
+                                     builder.getDenseI64ArrayAttr(inPlace));
+  fused->setAttr("name", builder.getStringAttr(getName(group)));
+  fused.getBody().push_back(body.release());
+  for (auto [output, result] : llvm::zip(outputs, fused.getResults()))
+    outside.map(output, result);
+  return success();
+}
+
+LogicalResult Rebuilder::run() {
+  Operation *terminator = block.getTerminator();
+  SmallVector<Operation *> old;
+  for (Operation &op : block.without_terminator())
+    old.push_back(&op);
+  for (const FusionGroup *group : groups.getOrder()) {
+    if (group->isKernel()) {
+      if (failed(buildKernel(*group)))
+        return failure();
+      continue;
+    }
+    Operation *op = group->ops.front();
+    for (Value operand : op->getOperands())
+      getOutside(operand);
+    IRMapping mapping = outside;
+    Operation *clone = builder.clone(*op, mapping);
+    for (auto [from, to] : llvm::zip(op->getResults(), clone->getResults()))
+      outside.map(from, to);
+  }
+  for (OpOperand &operand : terminator->getOpOperands())
+    operand.set(getOutside(operand.get()));
+  for (Operation *op : llvm::reverse(old))
+    op->erase();
+  return success();
+}
+
+struct FuseKernels : impl::FuseKernelsBase<FuseKernels> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (function.isExternal())
+      return;
+    if (!function.getBody().hasOneBlock()) {
+      function.emitError("needs one block to form kernels from, but has ")
+          << function.getBody().getBlocks().size();
+      return signalPassFailure();
+    }
+    Block &block = function.getBody().front();
+    decomposeModelOps(block);
+    splitFullReductions(block);
+    IRRewriter rewriter(function.getContext());
+    DominanceInfo dominance(function);
+    eliminateCommonSubExpressions(rewriter, dominance, function);
+    materializeOperands(block);
+    FusionGroups groups(block);
+    if (failed(groups.form()) || failed(Rebuilder(block, groups).run()))
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,179 @@
+//===- KernelBuilder.cpp - machine code of fused kernels ------------------===//
+
+#include "pipemesh/Lower/Kernels/KernelBuilder.h"
+#include "KernelCode.h"
+#include "KernelLowering.h"
+#include "ScalarOps.h"
+#include "pipemesh/Dialect/PM/PM.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace pipemesh;
+
+KernelBuilder::KernelBuilder(MLIRContext *context, const CpuTarget &target)
+    : target(target) {
+  context->loadDialect<LLVM::LLVMDialect, scf::SCFDialect, arith::ArithDialect,
+                       math::MathDialect, vector::VectorDialect,
+                       cf::ControlFlowDialect, ub::UBDialect>();
+  module = ModuleOp::create(UnknownLoc::get(context), "kernels");
+}
+
+namespace {
+/// Writes a block's ops with numbers for values, without names of values,
+/// locations and notes.
+class Fingerprint {
+public:
+  explicit Fingerprint(llvm::raw_ostream &os) : os(os) {}
+
+  void add(Block &block) {
+    for (BlockArgument argument : block.getArguments()) {
+      number(argument);
+      os << argument.getType() << ";";
+    }
+    for (Operation &op : block) {
+      os << op.getName().getStringRef() << "(";
+      for (Value operand : op.getOperands())
+        os << number(operand) << ",";
+      os << ")" << op.getAttrDictionary() << "->";
+      for (Value result : op.getResults()) {
+        number(result);
+        os << result.getType() << ",";
+      }
+      for (Region &region : op.getRegions())
+        for (Block &inner : region) {
+          os << "{";
+          add(inner);
+          os << "}";
+        }
+      os << ";";
+    }
+  }
+
+private:
+  llvm::raw_ostream &os;
+  llvm::DenseMap<Value, unsigned> numbers;
+
+  unsigned number(Value value) {
+    return numbers.try_emplace(value, numbers.size()).first->second;
+  }
+};
+} // namespace
+
+static std::string getKernelName(pmrt::FusedOp op, size_t index) {
+  std::string name;
+  llvm::raw_string_ostream os(name);
+  if (auto attr = op->getAttrOfType<StringAttr>("name"))
+    os << attr.getValue();
+  else
+    os << "kernel";
+  if (op.getNumResults()) {
+    auto type = cast<RankedTensorType>(op.getResult(0).getType());
+    os << "_";
+    llvm::interleave(type.getShape(), os, "x");
+  }
+  os << "_" << index;
+  for (char &c : name)
+    if (!llvm::isAlnum(c))
+      c = '_';
+  return name;
+}
+
+/// Operations, counting a function such as exp as ten.
+static uint64_t countOperations(Block &block) {
+  uint64_t operations = 0;
+  for (Operation &op : block.without_terminator()) {
+    if (op.getNumResults() == 0)
+      continue;
+    uint64_t elements = getNumElements(op.getResult(0));
+    if (isa<stablehlo::ReduceOp>(op)) {
+      operations += getNumElements(op.getOperand(0));
+    } else if (auto attention = dyn_cast<pm::AttentionOp>(op)) {
+      operations += 4 * elements * attention.getKey().getType().getDimSize(1);
+    } else if (auto grad = dyn_cast<pm::AttentionGradOp>(op)) {
+      operations += 10 * elements * grad.getKey().getType().getDimSize(1);
+    } else if (op.hasTrait<stablehlo::Elementwise>()) {
+      bool heavy = isa<stablehlo::ExpOp, stablehlo::LogOp, stablehlo::TanhOp,
+                       stablehlo::LogisticOp, stablehlo::PowOp>(op);
+      operations += elements * (heavy ? 10 : 1);
+    }
+  }
+  return operations;
+}
+
+static LogicalResult emitKernel(KernelCode &code, pmrt::FusedOp op,
+                                KernelInfo &info) {
+  Block &block = op.getBody().front();
+  Operation &first = block.front();
+  if (isa<pm::EmbeddingOp, pm::EmbeddingGradOp>(first))
+    return emitEmbeddingKernel(code, &first, info);
+  if (isa<pm::AttentionOp, pm::AttentionGradOp>(first))
+    return emitAttentionKernel(code, &first, info);
+  KernelBody body;
+  for (Operation &inner : block.without_terminator()) {
+    if (inner.getNumResults() != 1 || !hasElementCode(&inner))
+      return inner.emitError("has no code as part of a kernel");
+    body.ops.insert(&inner);
+  }
+  body.outputs = SmallVector<Value>(block.getTerminator()->getOperands());
+  FailureOr<KernelPlan> plan = planKernel(body);
+  if (failed(plan))
+    return op.emitError("cannot be computed in one pass over rows, columns or "
+                        "elements; split it into several kernels");
+  return plan->kind == KernelPlan::Elements
+             ? emitElementKernel(code, body, *plan, info)
+             : emitRowKernel(code, body, *plan, info);
+}
+
+FailureOr<KernelInfo> KernelBuilder::getOrCreate(pmrt::FusedOp op) {
+  std::string key;
+  {
+    llvm::raw_string_ostream os(key);
+    Fingerprint(os).add(op.getBody().front());
+  }
+  auto [entry, isNew] = indexOfKey.try_emplace(key, kernels.size());
+  if (!isNew)
+    return kernels[entry->second];
+
+  KernelInfo info;
+  info.index = kernels.size();
+  info.name = getKernelName(op, kernels.size());
+  KernelCode code(*module, info.name, op, target);
+  if (failed(emitKernel(code, op, info))) {
+    code.function.erase();
+    indexOfKey.erase(key);
+    return failure();
+  }
+  code.finish();
+  if (failed(optimizeKernel(code.function))) {
+    op.emitError("has a kernel that cannot be simplified");
+    return failure();
+  }
+  auto addBytes = [&](Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    info.bytes +=
+        tensor.getNumElements() * getElementBytes(tensor.getElementType());
+  };
+  for (Type type : op.getOperandTypes())
+    addBytes(type);
+  for (Type type : op.getResultTypes())
+    addBytes(type);
+  info.flops = countOperations(op.getBody().front());
+  // A thread of its own is worth about ten microseconds of work.
+  constexpr uint64_t enoughWork = 64 << 10;
+  uint64_t work = std::max<uint64_t>(
+      1, (info.bytes + info.flops) / std::max<int64_t>(1, info.extent));
+  info.grain = std::max<int64_t>(
+      1, std::min<int64_t>(info.extent, llvm::divideCeil(enoughWork, work)));
+  kernels.push_back(info);
+  return info;
+}
+
+FailureOr<std::unique_ptr<llvm::Module>>
+KernelBuilder::finish(llvm::LLVMContext &llvmContext) {
+  return lowerKernels(*module, target, llvmContext);
+}

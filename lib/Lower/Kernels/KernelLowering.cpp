@@ -1,0 +1,103 @@
+//===- KernelLowering.cpp - from loops over vectors to LLVM ---------------===//
+
+#include "KernelLowering.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/CSE.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+
+using namespace mlir;
+using namespace pipemesh;
+
+LogicalResult pipemesh::optimizeKernel(LLVM::LLVMFuncOp function) {
+  IRRewriter rewriter(function.getContext());
+  DominanceInfo dominance(function);
+  eliminateCommonSubExpressions(rewriter, dominance, function);
+  return success();
+}
+
+/// Functions become polynomials and a power becomes exp(b log a); what no pattern expands would be a call of the mathematical library, which
+/// a kernel has not.
+static LogicalResult expandMath(ModuleOp module) {
+  RewritePatternSet patterns(module.getContext());
+  math::populateExpansionPatterns(patterns, {"powf"});
+  populateMathPolynomialApproximationPatterns(patterns);
+  GreedyRewriteConfig config;
+  return applyPatternsGreedily(module, std::move(patterns), config);
+}
+
+static LogicalResult checkMath(ModuleOp module) {
+  WalkResult result = module.walk([](Operation *op) {
+    if (!isa_and_present<math::MathDialect>(op->getDialect()) ||
+        isa<math::SqrtOp, math::FmaOp, math::AbsFOp, math::AbsIOp,
+            math::CeilOp, math::FloorOp, math::RoundEvenOp,
+            math::CopySignOp, math::TruncOp, math::RoundOp>(op))
+      return WalkResult::advance();
+    op->emitError("has no expansion for ")
+        << op->getResult(0).getType()
+        << " in a kernel; convert to float32 first";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+static LogicalResult lowerToLLVM(ModuleOp module) {
+  MLIRContext *context = module.getContext();
+  {
+    RewritePatternSet patterns(context);
+    populateSCFToControlFlowConversionPatterns(patterns);
+    ConversionTarget target(*context);
+    target.addIllegalDialect<scf::SCFDialect>();
+    target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+    if (failed(applyPartialConversion(module, target, std::move(patterns))))
+      return failure();
+  }
+  LLVMTypeConverter converter(context);
+  RewritePatternSet patterns(context);
+  arith::populateArithToLLVMConversionPatterns(converter, patterns);
+  arith::populateArithExpandOpsPatterns(patterns);
+  populateMathToLLVMConversionPatterns(converter, patterns);
+  populateVectorToLLVMConversionPatterns(converter, patterns);
+  cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+  ub::populateUBToLLVMConversionPatterns(converter, patterns);
+  LLVMConversionTarget target(*context);
+  target.addLegalOp<ModuleOp>();
+  return applyFullConversion(module, target, std::move(patterns));
+}
+
+FailureOr<std::unique_ptr<llvm::Module>>
+pipemesh::lowerKernels(ModuleOp module, const CpuTarget &target,
+                       llvm::LLVMContext &llvmContext) {
+  if (failed(expandMath(module)) || failed(checkMath(module)) ||
+      failed(lowerToLLVM(module)))
+    return failure();
+  registerBuiltinDialectTranslation(*module.getContext());
+  registerLLVMDialectTranslation(*module.getContext());
+  std::unique_ptr<llvm::Module> result =
+      translateModuleToLLVMIR(module, llvmContext, "kernels");
+  if (!result)
+    return failure();
+  for (llvm::Function &function : *result) {
+    function.addFnAttr("no-builtins");
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+  }
+  return result;
+}
