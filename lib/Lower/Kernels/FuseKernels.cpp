@@ -9,6 +9,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/CSE.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace pipemesh;
@@ -224,7 +225,8 @@ int64_t Rebuilder::chooseInPlace(Value output, ArrayRef<Value> candidates,
 LogicalResult Rebuilder::buildKernel(const FusionGroup &group) {
   SmallVector<Value> outputs = groups.getOutputs(group);
   auto body = std::make_unique<Block>();
-  OpBuilder inner = OpBuilder::atBlockEnd(body.get());
+  OpBuilder inner(block.getParentOp()->getContext());
+  inner.setInsertionPointToEnd(body.get());
   IRMapping inside;
   SmallVector<Value> inputs, results;
   for (Operation *op : group.ops)
@@ -293,10 +295,7 @@ LogicalResult Rebuilder::run() {
     Operation *op = group->ops.front();
     for (Value operand : op->getOperands())
       getOutside(operand);
-    IRMapping mapping = outside;
-    Operation *clone = builder.clone(*op, mapping);
-    for (auto [from, to] : llvm::zip(op->getResults(), clone->getResults()))
-      outside.map(from, to);
+    builder.clone(*op, outside);
   }
   for (OpOperand &operand : terminator->getOpOperands())
     operand.set(getOutside(operand.get()));
@@ -305,7 +304,7 @@ LogicalResult Rebuilder::run() {
   return success();
 }
 
-struct FuseKernels : impl::FuseKernelsBase<FuseKernels> {
+struct FuseKernels : pipemesh::impl::FuseKernelsBase<FuseKernels> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     if (function.isExternal())
