@@ -125,8 +125,8 @@ private:
                   IRMapping &inside, Block &body,
                   SmallVectorImpl<Value> &inputs);
   std::string getName(const FusionGroup &group);
-  int64_t chooseInPlace(Value output, ArrayRef<Value> candidates,
-                        const FusionGroup &group);
+  int64_t findSameBuffer(Value output, ArrayRef<Value> candidates);
+  int64_t findLastRead(ArrayRef<Value> candidates, const FusionGroup &group);
 };
 
 /// The value in the new body; reshapes between kernels are made on demand.
@@ -179,10 +179,9 @@ std::string Rebuilder::getName(const FusionGroup &group) {
   return llvm::join(names, "_");
 }
 
-/// Prefers the operand that stands for the same buffer, then one that nobody
-/// else reads.
-int64_t Rebuilder::chooseInPlace(Value output, ArrayRef<Value> candidates,
-                                 const FusionGroup &group) {
+/// The operand that stands for the same buffer as the output, among candidates;
+/// -1 when there is none.
+int64_t Rebuilder::findSameBuffer(Value output, ArrayRef<Value> candidates) {
   auto function = cast<func::FuncOp>(block.getParentOp());
   auto bufferOf = [&](Value value) -> Attribute {
     auto argument = dyn_cast<BlockArgument>(value);
@@ -204,6 +203,12 @@ int64_t Rebuilder::chooseInPlace(Value output, ArrayRef<Value> candidates,
       if (buffer && bufferOf(candidate) == buffer)
         return index;
   }
+  return -1;
+}
+
+/// Prefers an operand that nobody else reads.
+int64_t Rebuilder::findLastRead(ArrayRef<Value> candidates,
+                                const FusionGroup &group) {
   int64_t best = -1;
   for (auto [index, candidate] : llvm::enumerate(candidates)) {
     if (isa<BlockArgument>(candidate)) {
@@ -249,22 +254,24 @@ LogicalResult Rebuilder::buildKernel(const FusionGroup &group) {
       return op->emitError("cannot be computed by a kernel");
     }
     llvm::SmallDenseSet<int64_t> taken;
-    for (auto [index, output] : llvm::enumerate(outputs)) {
-      SmallVector<Value> candidates;
-      SmallVector<int64_t> numbers;
-      for (Value argument : plan->inPlace[index]) {
-        int64_t number = cast<BlockArgument>(argument).getArgNumber();
-        if (taken.contains(number))
+    for (bool sameBuffer : {true, false})
+      for (auto [index, output] : llvm::enumerate(outputs)) {
+        SmallVector<Value> candidates;
+        SmallVector<int64_t> numbers;
+        for (Value argument : plan->inPlace[index]) {
+          int64_t number = cast<BlockArgument>(argument).getArgNumber();
+          if (taken.contains(number) || inPlace[index] >= 0)
+            continue;
+          candidates.push_back(inputs[number]);
+          numbers.push_back(number);
+        }
+        int64_t choice = sameBuffer ? findSameBuffer(output, candidates)
+                                    : findLastRead(candidates, group);
+        if (choice < 0)
           continue;
-        candidates.push_back(inputs[number]);
-        numbers.push_back(number);
+        inPlace[index] = numbers[choice];
+        taken.insert(numbers[choice]);
       }
-      int64_t choice = chooseInPlace(output, candidates, group);
-      if (choice < 0)
-        continue;
-      inPlace[index] = numbers[choice];
-      taken.insert(numbers[choice]);
-    }
   }
 
   SmallVector<Value> operands;

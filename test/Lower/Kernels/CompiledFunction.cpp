@@ -5,11 +5,13 @@
 #include "pipemesh/InitAll.h"
 #include "pipemesh/Lower/Kernels/Passes.h"
 #include "pipemesh/Verify/Interpreter.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FileSystem.h"
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <dlfcn.h>
@@ -293,6 +295,45 @@ void CompiledFunction::check(double tolerance, unsigned seed) {
       }
     }
   }
+}
+
+double CompiledFunction::measure(unsigned repeats) {
+  auto function = *fused->getOps<func::FuncOp>().begin();
+  auto op = *function.getBody().front().getOps<pmrt::FusedOp>().begin();
+  const KernelInfo &info = kernelOf.at(op);
+  auto code =
+      reinterpret_cast<KernelFunction>(dlsym(library, info.name.c_str()));
+  std::vector<Bytes> buffers;
+  for (Type type : op.getOperandTypes())
+    buffers.emplace_back(getBytes(cast<RankedTensorType>(type)));
+  for (Type type : op.getResultTypes())
+    buffers.emplace_back(getBytes(cast<RankedTensorType>(type)));
+  std::vector<void *> pointers;
+  for (Bytes &buffer : buffers)
+    pointers.push_back(buffer.data());
+  for (auto [index, place] : llvm::enumerate(op.getInPlace()))
+    if (place >= 0)
+      pointers[op.getNumOperands() + index] = pointers[place];
+  Bytes scratch(info.scratchBytes + 64);
+  const int64_t coordinates[] = {0, 0, 0};
+  KernelContext kernelContext{plainGemm, coordinates};
+  double best = 1e9;
+  for (unsigned i = 0; i < repeats; ++i) {
+    // The same values each time: some kernels change what they read.
+    for (auto [buffer, argument] : llvm::zip(buffers, op.getInputs())) {
+      if (!getElementTypeOrSelf(argument.getType()).isF32())
+        continue;
+      float *values = reinterpret_cast<float *>(buffer.data());
+      for (size_t j = 0; j < buffer.size() / 4; ++j)
+        values[j] = 0.5f + 0.01f * float(j % 37);
+    }
+    auto start = std::chrono::steady_clock::now();
+    code(pointers.data(), 0, info.extent, scratch.data(), &kernelContext);
+    std::chrono::duration<double> time =
+        std::chrono::steady_clock::now() - start;
+    best = std::min(best, time.count());
+  }
+  return best;
 }
 
 void pipemesh::test::checkKernels(const std::string &text, double tolerance) {

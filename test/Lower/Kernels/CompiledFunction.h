@@ -46,6 +46,10 @@ public:
   /// at most `tolerance` of the result's largest element.
   void check(double tolerance = 2e-6, unsigned seed = 1);
 
+  /// The fastest of several runs of the first kernel on one thread, in seconds,
+  /// results in place where they may be.
+  double measure(unsigned repeats);
+
   mlir::func::FuncOp getReference();
 
 private:

@@ -71,10 +71,10 @@ func.func @loss(%x: tensor<2x5x131xf32>, %t: tensor<2x5xi32>, %n: tensor<f32>) -
 
 // An update is one pass over the parameter and its moments, each in place.
 // CHECK-LABEL: func.func @update
-func.func @update(%p: tensor<7x33xf32>, %g: tensor<7x33xf32>, %m: tensor<7x33xf32>, %v: tensor<7x33xf32>,
+func.func @update(%p: tensor<7x33xf32> {pm.buffer = @p}, %g: tensor<7x33xf32>, %m: tensor<7x33xf32> {pm.buffer = @m}, %v: tensor<7x33xf32> {pm.buffer = @v},
     %t: tensor<f32>, %lr: tensor<f32>, %b1: tensor<f32>, %b2: tensor<f32>, %eps: tensor<f32>, %wd: tensor<f32>, %scale: tensor<f32>)
     -> (tensor<7x33xf32> {pm.buffer = @p}, tensor<7x33xf32> {pm.buffer = @m}, tensor<7x33xf32> {pm.buffer = @v}) {
-  // CHECK-NEXT: pmrt.fused
+  // CHECK-NEXT: pmrt.fused(%[[G:.*]], %{{.*}}, %[[M:.*]], %{{.*}}, %[[V:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[P:.*]]) in_place [2, 4, 10] {name = "adamw"}
   // CHECK-NOT: pmrt.fused
   // CHECK: return
   %p2, %m2, %v2 = pm.adamw %p, %g, %m, %v scalars %t, %lr, %b1, %b2, %eps, %wd, %scale decay : tensor<7x33xf32>, tensor<f32>
