@@ -14,7 +14,6 @@
 #include "pipemesh/Pipeline/Passes.h"
 #include "pipemesh/Shard/Models.h"
 #include "pipemesh/Shard/Passes.h"
-#include "pipemesh/Lower/Kernels/Passes.h"
 
 void pipemesh::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::func::FuncDialect, stablehlo::StableHLODialect,
@@ -33,5 +32,4 @@ void pipemesh::registerAllPasses() {
   registerPipelinePipelines();
   registerPipemeshShardPasses();
   registerShardPipelines();
-  registerLowerKernelsPasses();
 }
