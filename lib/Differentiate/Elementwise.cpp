@@ -195,7 +195,8 @@ static Value selectGradient(SelectOp op, GradientBuilder &g, unsigned operand,
                       : g.select(op.getPred(), zero, dy[0]);
 }
 
-/// To the operand strictly between the bounds, else to the bound that holds.
+/// To the operand strictly between the bounds, else to the bound that holds: of
+/// min(max(x, low), high) the upper one where they cross.
 static Value clampGradient(ClampOp op, GradientBuilder &g, unsigned operand,
                            ValueRange dy) {
   Value x = op.getOperand();
@@ -205,7 +206,7 @@ static Value clampGradient(ClampOp op, GradientBuilder &g, unsigned operand,
   auto less = ComparisonDirection::LT;
   Value holds;
   if (operand == 2)
-    holds = g.compare(less, high, x);
+    holds = g.compare(less, high, MaxOp::create(g.builder, g.loc, x, low));
   else
     holds = AndOp::create(
         g.builder, g.loc,

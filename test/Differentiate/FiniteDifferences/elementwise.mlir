@@ -60,10 +60,6 @@ func.func @multiply(%a: tensor<3x5xf64>, %b: tensor<3x5xf64>) -> tensor<3x5xf64>
   %y = stablehlo.multiply %a, %b : tensor<3x5xf64>
   return %y : tensor<3x5xf64>
 }
-func.func @divide(%a: tensor<3x5xf64>, %b: tensor<3x5xf64>) -> tensor<3x5xf64> {
-  %y = stablehlo.divide %a, %b : tensor<3x5xf64>
-  return %y : tensor<3x5xf64>
-}
 func.func @maximum(%a: tensor<3x5xf64>, %b: tensor<3x5xf64>) -> tensor<3x5xf64> {
   %y = stablehlo.maximum %a, %b : tensor<3x5xf64>
   return %y : tensor<3x5xf64>
