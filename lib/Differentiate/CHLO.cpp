@@ -1,7 +1,7 @@
 //===- CHLO.cpp - gradients of chlo ops -----------------------------------===//
 
-#include "Models.h"
 #include "pipemesh/Dialect/CHLO/CHLO.h"
+#include "Models.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -9,8 +9,8 @@ using namespace pipemesh;
 
 /// 2/sqrt(pi) * exp(-x^2), the derivative of erf.
 static Value erfSlope(GradientBuilder &g, Value x) {
-  Value bell = stablehlo::ExpOp::create(g.builder, g.loc,
-                                        g.negate(g.multiply(x, x)));
+  Value bell =
+      stablehlo::ExpOp::create(g.builder, g.loc, g.negate(g.multiply(x, x)));
   return g.multiply(bell, 2.0 * llvm::numbers::inv_sqrtpi);
 }
 
@@ -29,8 +29,7 @@ static Value squareGradient(chlo::SquareOp op, GradientBuilder &g, unsigned,
   return g.multiply(dy[0], g.multiply(op.getOperand(), 2.0));
 }
 
-template <typename Op, auto Gradient>
-static void attach(MLIRContext *context) {
+template <typename Op, auto Gradient> static void attach(MLIRContext *context) {
   Op::template attachInterface<GradientModel<Op, Gradient>>(*context);
 }
 

@@ -26,8 +26,8 @@ static SmallVector<int64_t> getOrder(ArrayRef<int64_t> origin) {
 }
 
 /// With y[b, m, n] = sum_k l[b, m, k] r[b, n, k] the cotangent of l is
-/// sum_n dy[b, m, n] r[b, n, k], and that of r likewise. Either factor can stand
-/// on the left; the side is chosen for which the result has the operand's
+/// sum_n dy[b, m, n] r[b, n, k], and that of r likewise. Either factor can
+/// stand on the left; the side is chosen for which the result has the operand's
 /// layout, so that it needs no transposition.
 static Value dotGradient(DotGeneralOp op, GradientBuilder &g, unsigned operand,
                          ValueRange cotangents) {
@@ -62,8 +62,8 @@ static Value dotGradient(DotGeneralOp op, GradientBuilder &g, unsigned operand,
 
   // The remaining dimensions of the other operand are its contracted ones in
   // ascending order; which dimensions of the operand are these?
-  SmallVector<int64_t> byOther = llvm::to_vector(
-      llvm::seq<int64_t>(0, otherContracted.size()));
+  SmallVector<int64_t> byOther =
+      llvm::to_vector(llvm::seq<int64_t>(0, otherContracted.size()));
   llvm::sort(byOther, [&](int64_t a, int64_t b) {
     return otherContracted[a] < otherContracted[b];
   });
@@ -90,9 +90,9 @@ static Value dotGradient(DotGeneralOp op, GradientBuilder &g, unsigned operand,
     // The cotangent stands where the operand stood.
     Attribute ofDy = precision[left ? 0 : 1], ofOther = precision[left ? 1 : 0];
     auto dot = cast<DotGeneralOp>(result.getDefiningOp());
-    dot.setPrecisionConfigAttr(
-        isDyLeft ? g.builder.getArrayAttr({ofDy, ofOther})
-                 : g.builder.getArrayAttr({ofOther, ofDy}));
+    dot.setPrecisionConfigAttr(isDyLeft
+                                   ? g.builder.getArrayAttr({ofDy, ofOther})
+                                   : g.builder.getArrayAttr({ofOther, ofDy}));
   }
   result = g.transpose(result, getOrder(isDyLeft ? dyFirst : otherFirst));
   return g.convert(result, selfType.getElementType());

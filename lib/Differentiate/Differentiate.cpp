@@ -1,12 +1,12 @@
 //===- Differentiate.cpp - the pass pm-differentiate ----------------------===//
 
+#include "pipemesh/Differentiate/Differentiate.h"
 #include "GradientBuilder.h"
 #include "OptimizerStep.h"
 #include "TidyGraph.h"
-#include "pipemesh/Dialect/PM/PM.h"
-#include "pipemesh/Differentiate/Differentiate.h"
-#include "pipemesh/Differentiate/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "pipemesh/Dialect/PM/PM.h"
+#include "pipemesh/Differentiate/Passes.h"
 #include "llvm/Support/GlobPattern.h"
 
 using namespace mlir;
@@ -53,7 +53,8 @@ FailureOr<func::FuncOp> Differentiate::findStep() {
   if (auto task = module->getAttrOfType<StringAttr>("pm.task"))
     if (task == "eval")
       return module.emitError(
-          "the module's pm.task is \"eval\", which has no backward pass; import "
+          "the module's pm.task is \"eval\", which has no backward pass; "
+          "import "
           "it with --task=train, or leave pm-differentiate out");
   if (module->hasAttr(kRecipeAttr))
     return module.emitError("the module is differentiated already: it has a ")
@@ -74,8 +75,9 @@ FailureOr<unsigned> Differentiate::findLoss(func::FuncOp step) {
       continue;
     auto type = dyn_cast<RankedTensorType>(step.getResultTypes()[i]);
     if (!type || type.getRank() != 0 || !isa<FloatType>(type.getElementType()))
-      return step.emitOpError("the loss must be a floating-point tensor of rank "
-                              "0, but is ")
+      return step.emitOpError(
+                 "the loss must be a floating-point tensor of rank "
+                 "0, but is ")
              << step.getResultTypes()[i];
     return i;
   }
@@ -160,8 +162,8 @@ LogicalResult Differentiate::differentiate() {
   CotangentMap cotangents;
   cotangents[loss] =
       GradientBuilder(builder, loss.getLoc()).splat(loss.getType(), 1.0);
-  if (failed(buildReverseSweep(builder, forward, targets, cotangents,
-                               "the loss")))
+  if (failed(
+          buildReverseSweep(builder, forward, targets, cotangents, "the loss")))
     return failure();
   setPhase("backward");
 
@@ -175,7 +177,8 @@ LogicalResult Differentiate::differentiate() {
           << parameter.state.getName().getValue() << "', which stays as it is";
   }
   if (trained.empty())
-    return step.emitOpError("has a loss that depends on no trainable parameter");
+    return step.emitOpError(
+        "has a loss that depends on no trainable parameter");
   OptimizerOptions options;
   options.decayVectors = decay == "all";
   options.clip = clip;

@@ -2,10 +2,10 @@
 
 #include "GradientBuilder.h"
 #include "TidyGraph.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Differentiate/Differentiate.h"
 #include "pipemesh/Differentiate/Passes.h"
-#include "mlir/IR/BuiltinOps.h"
 
 using namespace mlir;
 using namespace pipemesh;
@@ -15,8 +15,7 @@ namespace pipemesh {
 #include "pipemesh/Differentiate/Passes.h.inc"
 } // namespace pipemesh
 
-FailureOr<func::FuncOp>
-pipemesh::differentiateFunction(func::FuncOp function) {
+FailureOr<func::FuncOp> pipemesh::differentiateFunction(func::FuncOp function) {
   if (!function.getBody().hasOneBlock())
     return function.emitOpError("must have a body of one block to be "
                                 "differentiated");
@@ -78,8 +77,7 @@ namespace {
 struct DifferentiateFunction
     : pipemesh::impl::DifferentiateFunctionBase<DifferentiateFunction> {
   void runOnOperation() override {
-    auto functions =
-        llvm::to_vector(getOperation().getOps<func::FuncOp>());
+    auto functions = llvm::to_vector(getOperation().getOps<func::FuncOp>());
     for (func::FuncOp function : functions)
       if (failed(differentiateFunction(function)))
         return signalPassFailure();

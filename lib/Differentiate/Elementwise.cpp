@@ -35,8 +35,7 @@ static Value cosineGradient(CosineOp op, GradientBuilder &g, unsigned,
 
 static Value sineGradient(SineOp op, GradientBuilder &g, unsigned,
                           ValueRange dy) {
-  return g.multiply(dy[0],
-                    CosineOp::create(g.builder, g.loc, op.getOperand()));
+  return g.multiply(dy[0], CosineOp::create(g.builder, g.loc, op.getOperand()));
 }
 
 static Value expGradient(ExpOp op, GradientBuilder &g, unsigned,
@@ -147,8 +146,7 @@ static Value powerGradient(PowOp op, GradientBuilder &g, unsigned operand,
   Value base = op.getLhs(), exponent = op.getRhs();
   Type type = base.getType();
   if (operand == 1) {
-    Value isZero =
-        g.compare(ComparisonDirection::EQ, base, g.zeros(type));
+    Value isZero = g.compare(ComparisonDirection::EQ, base, g.zeros(type));
     Value safe = g.select(isZero, g.splat(type, 1.0), base);
     Value logarithm = LogOp::create(g.builder, g.loc, safe);
     return g.multiply(dy[0], g.multiply(logarithm, op.getResult()));
@@ -168,8 +166,7 @@ static Value powerGradient(PowOp op, GradientBuilder &g, unsigned operand,
     return g.multiply(dy[0], g.multiply(power, *b));
   }
   Value one = g.splat(type, 1.0);
-  Value isZero =
-      g.compare(ComparisonDirection::EQ, exponent, g.zeros(type));
+  Value isZero = g.compare(ComparisonDirection::EQ, exponent, g.zeros(type));
   Value lowered = g.select(isZero, one, g.subtract(exponent, one));
   Value power = PowOp::create(g.builder, g.loc, base, lowered);
   return g.multiply(dy[0], g.multiply(exponent, power));
@@ -181,8 +178,8 @@ static Value remainderGradient(RemOp op, GradientBuilder &g, unsigned operand,
   if (operand == 0)
     return dy[0];
   Value quotient = g.divide(op.getLhs(), op.getRhs());
-  Value magnitude = FloorOp::create(
-      g.builder, g.loc, AbsOp::create(g.builder, g.loc, quotient));
+  Value magnitude = FloorOp::create(g.builder, g.loc,
+                                    AbsOp::create(g.builder, g.loc, quotient));
   Value sign = SignOp::create(g.builder, g.loc, quotient);
   return g.negate(g.multiply(dy[0], g.multiply(sign, magnitude)));
 }
@@ -198,7 +195,8 @@ static Value selectGradient(SelectOp op, GradientBuilder &g, unsigned operand,
                       : g.select(op.getPred(), zero, dy[0]);
 }
 
-/// To the operand strictly between the bounds, else to the bound that holds.
+/// To the operand strictly between the bounds, else to the bound that holds: of
+/// min(max(x, low), high) the upper one where they cross.
 static Value clampGradient(ClampOp op, GradientBuilder &g, unsigned operand,
                            ValueRange dy) {
   Value x = op.getOperand();
@@ -208,13 +206,12 @@ static Value clampGradient(ClampOp op, GradientBuilder &g, unsigned operand,
   auto less = ComparisonDirection::LT;
   Value holds;
   if (operand == 2)
-    holds = g.compare(less, high, x);
+    holds = g.compare(less, high, MaxOp::create(g.builder, g.loc, x, low));
   else
-    holds = AndOp::create(g.builder, g.loc,
-                          operand == 0 ? g.compare(less, x, low)
-                                       : g.compare(less, low, x),
-                          operand == 0 ? g.compare(less, low, high)
-                                       : g.compare(less, x, high));
+    holds = AndOp::create(
+        g.builder, g.loc,
+        operand == 0 ? g.compare(less, x, low) : g.compare(less, low, x),
+        operand == 0 ? g.compare(less, low, high) : g.compare(less, x, high));
   return g.unbroadcastScalar(g.select(holds, dy[0], zero),
                              op->getOperand(operand));
 }
@@ -223,8 +220,7 @@ static Value clampGradient(ClampOp op, GradientBuilder &g, unsigned operand,
 // Registration
 //===----------------------------------------------------------------------===//
 
-template <typename Op, auto Gradient>
-static void attach(MLIRContext *context) {
+template <typename Op, auto Gradient> static void attach(MLIRContext *context) {
   Op::template attachInterface<GradientModel<Op, Gradient>>(*context);
 }
 

@@ -9,8 +9,8 @@
 #ifndef PIPEMESH_LIB_DIFFERENTIATE_GRADIENTBUILDER_H
 #define PIPEMESH_LIB_DIFFERENTIATE_GRADIENTBUILDER_H
 
-#include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "mlir/IR/Builders.h"
+#include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include <optional>
 
 namespace pipemesh {

@@ -9,8 +9,8 @@ using namespace pipemesh::stablehlo;
 static Value dynamicSliceGradient(DynamicSliceOp op, GradientBuilder &g,
                                   unsigned, ValueRange dy) {
   return DynamicUpdateSliceOp::create(g.builder, g.loc,
-                                      g.zeros(op.getOperand().getType()),
-                                      dy[0], op.getStartIndices());
+                                      g.zeros(op.getOperand().getType()), dy[0],
+                                      op.getStartIndices());
 }
 
 static Value dynamicUpdateSliceGradient(DynamicUpdateSliceOp op,
@@ -46,13 +46,13 @@ static Value clampIndices(GatherOp op, GradientBuilder &g) {
     auto vector = RankedTensorType::get(
         scalar ? ArrayRef<int64_t>() : ArrayRef<int64_t>(values.size()),
         element);
-    Value constant = ConstantOp::create(
-        g.builder, g.loc, DenseElementsAttr::get(vector, values));
+    Value constant = ConstantOp::create(g.builder, g.loc,
+                                        DenseElementsAttr::get(vector, values));
     if (scalar)
       return constant;
-    return BroadcastInDimOp::create(g.builder, g.loc, type, constant,
-                                    ArrayRef<int64_t>(
-                                        numbers.getIndexVectorDim()));
+    return BroadcastInDimOp::create(
+        g.builder, g.loc, type, constant,
+        ArrayRef<int64_t>(numbers.getIndexVectorDim()));
   };
   return ClampOp::create(g.builder, g.loc, limits(zeros), op.getStartIndices(),
                          limits(bounds));
@@ -63,10 +63,9 @@ static Value gatherGradient(GatherOp op, GradientBuilder &g, unsigned,
                             ValueRange dy) {
   GatherDimensionNumbersAttr numbers = op.getDimensionNumbers();
   auto scatterNumbers = ScatterDimensionNumbersAttr::get(
-      op.getContext(), numbers.getOffsetDims(),
-      numbers.getCollapsedSliceDims(), numbers.getOperandBatchingDims(),
-      numbers.getStartIndicesBatchingDims(), numbers.getStartIndexMap(),
-      numbers.getIndexVectorDim());
+      op.getContext(), numbers.getOffsetDims(), numbers.getCollapsedSliceDims(),
+      numbers.getOperandBatchingDims(), numbers.getStartIndicesBatchingDims(),
+      numbers.getStartIndexMap(), numbers.getIndexVectorDim());
   Value indices = numbers.getStartIndexMap().empty()
                       ? Value(op.getStartIndices())
                       : clampIndices(op, g);
@@ -77,17 +76,15 @@ static Value gatherGradient(GatherOp op, GradientBuilder &g, unsigned,
       /*unique_indices=*/false);
   auto scalar = RankedTensorType::get({}, type.getElementType());
   OpBuilder::InsertionGuard guard(g.builder);
-  Block *body =
-      g.builder.createBlock(&scatter.getUpdateComputation(), {},
-                            {scalar, scalar}, {g.loc, g.loc});
+  Block *body = g.builder.createBlock(&scatter.getUpdateComputation(), {},
+                                      {scalar, scalar}, {g.loc, g.loc});
   Value sum = AddOp::create(g.builder, g.loc, body->getArgument(0),
                             body->getArgument(1));
   ReturnOp::create(g.builder, g.loc, ValueRange(sum));
   return scatter->getResult(0);
 }
 
-template <typename Op, auto Gradient>
-static void attach(MLIRContext *context) {
+template <typename Op, auto Gradient> static void attach(MLIRContext *context) {
   Op::template attachInterface<GradientModel<Op, Gradient>>(*context);
 }
 

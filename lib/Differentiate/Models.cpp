@@ -1,10 +1,10 @@
 //===- Models.cpp - registration of the gradients -------------------------===//
 
 #include "Models.h"
+#include "mlir/IR/DialectRegistry.h"
 #include "pipemesh/Dialect/CHLO/CHLO.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Differentiate/Differentiate.h"
-#include "mlir/IR/DialectRegistry.h"
 
 using namespace mlir;
 using namespace pipemesh;

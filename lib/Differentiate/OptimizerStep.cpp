@@ -7,17 +7,20 @@ using namespace mlir;
 using namespace pipemesh;
 
 namespace {
-/// The function grows at its ends while it is built.
+/// The body grows at both ends while it is built; the function gets its type
+/// and attributes at the end, once.
 class StepBuilder {
 public:
   explicit StepBuilder(func::FuncOp step)
-      : step(step), body(step.getBody().front()),
-        builder(body.getTerminator()),
+      : step(step), body(step.getBody().front()), builder(body.getTerminator()),
         scalar(RankedTensorType::get({}, builder.getF32Type())) {
-    if (ArrayAttr attrs = step.getAllResultAttrs())
-      resultAttrs.assign(attrs.begin(), attrs.end());
-    else
-      resultAttrs.assign(step.getNumResults(), builder.getDictionaryAttr({}));
+    auto orEmpty = [&](DictionaryAttr attrs) {
+      return attrs ? attrs : builder.getDictionaryAttr({});
+    };
+    for (unsigned i = 0, e = step.getNumArguments(); i < e; ++i)
+      argumentAttrs.push_back(orEmpty(step.getArgAttrDict(i)));
+    for (unsigned i = 0, e = step.getNumResults(); i < e; ++i)
+      resultAttrs.push_back(orEmpty(step.getResultAttrDict(i)));
     results.assign(body.getTerminator()->operand_begin(),
                    body.getTerminator()->operand_end());
   }
@@ -28,10 +31,9 @@ public:
   GradientBuilder at(Location loc) { return GradientBuilder(builder, loc); }
 
   Value addArgument(Type type, StringRef key, Attribute value, StringRef name) {
-    unsigned index = step.getNumArguments();
-    auto attrs = builder.getDictionaryAttr(builder.getNamedAttr(key, value));
-    (void)step.insertArgument(index, type, attrs, nameLoc(name));
-    return step.getArgument(index);
+    argumentAttrs.push_back(
+        builder.getDictionaryAttr(builder.getNamedAttr(key, value)));
+    return body.addArgument(type, nameLoc(name));
   }
   Value addScalarInput(StringRef name) {
     return addArgument(scalar, pm::kInputAttr, builder.getStringAttr(name),
@@ -62,6 +64,7 @@ public:
     body.getTerminator()->setOperands(results);
     step.setFunctionType(builder.getFunctionType(
         body.getArgumentTypes(), ValueRange(results).getTypes()));
+    step.setAllArgAttrs(argumentAttrs);
     step.setAllResultAttrs(resultAttrs);
   }
 
@@ -72,7 +75,7 @@ public:
 
 private:
   SmallVector<Value> results;
-  SmallVector<Attribute> resultAttrs;
+  SmallVector<DictionaryAttr> argumentAttrs, resultAttrs;
 };
 } // namespace
 
@@ -91,8 +94,7 @@ static Value buildGradientNorm(StepBuilder &b, ArrayRef<Parameter> parameters) {
 /// min(1, clip_norm / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_.
 static Value buildClipCoefficient(StepBuilder &b, Value norm, Value clipNorm) {
   GradientBuilder g = b.at(b.nameLoc("clip_coefficient"));
-  Value coefficient =
-      g.divide(clipNorm, g.add(norm, g.splat(b.scalar, 1e-6)));
+  Value coefficient = g.divide(clipNorm, g.add(norm, g.splat(b.scalar, 1e-6)));
   return stablehlo::MinOp::create(b.builder, g.loc, coefficient,
                                   g.splat(b.scalar, 1.0));
 }

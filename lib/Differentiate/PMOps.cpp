@@ -28,11 +28,11 @@ static Value embeddingGradient(EmbeddingOp op, GradientBuilder &g, unsigned,
     auto shape = cast<RankedTensorType>(cotangent.getType()).getShape();
     Value padding = stablehlo::ConstantOp::create(
         g.builder, g.loc,
-        DenseElementsAttr::get(
-            ids, Attribute(IntegerAttr::get(ids.getElementType(),
-                                            *op.getPadding()))));
-    Value isPadding = g.compare(stablehlo::ComparisonDirection::EQ, op.getIds(),
-                                padding);
+        DenseElementsAttr::get(ids,
+                               Attribute(IntegerAttr::get(ids.getElementType(),
+                                                          *op.getPadding()))));
+    Value isPadding =
+        g.compare(stablehlo::ComparisonDirection::EQ, op.getIds(), padding);
     auto dims = llvm::to_vector(llvm::seq<int64_t>(0, ids.getRank()));
     cotangent = g.select(g.broadcast(isPadding, shape, dims),
                          g.zeros(cotangent.getType()), cotangent);
@@ -68,8 +68,7 @@ static FailureOr<Value> layerNormGradient(LayerNormOp op, GradientBuilder &g,
                                                op.getInput(), op.getMean(),
                                                op.getRstd(), dy[0]));
   int64_t rank = cast<RankedTensorType>(op.getInput().getType()).getRank();
-  return g.reduceSum(dy[0],
-                     llvm::to_vector(llvm::seq<int64_t>(0, rank - 1)));
+  return g.reduceSum(dy[0], llvm::to_vector(llvm::seq<int64_t>(0, rank - 1)));
 }
 
 /// A rotation's transpose is the rotation by the negated angle.
@@ -113,8 +112,7 @@ static Value constrainGradient(ConstrainOp op, GradientBuilder &g, unsigned,
                              op.getSharding().withoutPartial());
 }
 
-template <typename Op, auto Gradient>
-static void attach(MLIRContext *context) {
+template <typename Op, auto Gradient> static void attach(MLIRContext *context) {
   Op::template attachInterface<GradientModel<Op, Gradient>>(*context);
 }
 

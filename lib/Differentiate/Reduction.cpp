@@ -36,8 +36,8 @@ static Value extremumGradient(ReduceOp op, GradientBuilder &g, Value dy) {
   auto type = cast<RankedTensorType>(x.getType());
   SmallVector<int64_t> kept = getKeptDims(op, type.getRank());
   Value extremum = g.broadcast(op->getResult(0), type.getShape(), kept);
-  Value attained = g.convert(
-      g.compare(ComparisonDirection::EQ, x, extremum), type.getElementType());
+  Value attained = g.convert(g.compare(ComparisonDirection::EQ, x, extremum),
+                             type.getElementType());
   Value count = g.reduceSum(attained, op.getDimensions());
   // The initial value may lie beyond all elements: then none attains it.
   Value part = g.divide(dy, MaxOp::create(g.builder, g.loc, count,

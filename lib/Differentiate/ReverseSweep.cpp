@@ -2,11 +2,11 @@
 
 #include "GradientBuilder.h"
 #include "Models.h"
-#include "pipemesh/Dialect/PM/PM.h"
-#include "pipemesh/Differentiate/Differentiate.h"
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "pipemesh/Dialect/PM/PM.h"
+#include "pipemesh/Differentiate/Differentiate.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -176,9 +176,10 @@ LogicalResult pipemesh::buildReverseSweep(OpBuilder &builder,
   return success();
 }
 
-FailureOr<Value> pipemesh::buildCotangentByDecomposition(
-    OpBuilder &builder, Operation *op, unsigned operand,
-    ValueRange resultCotangents) {
+FailureOr<Value>
+pipemesh::buildCotangentByDecomposition(OpBuilder &builder, Operation *op,
+                                        unsigned operand,
+                                        ValueRange resultCotangents) {
   Location loc = op->getLoc();
   Value original = op->getOperand(operand);
   // One value may stand in several operands: the barrier makes this one

@@ -84,9 +84,10 @@ static Value padOperandGradient(PadOp op, GradientBuilder &g, Value dy) {
   auto isOne = [](int64_t stride) { return stride == 1; };
   bool unedged = llvm::equal(low, none) && llvm::equal(high, none);
   Value zero = g.zeros(RankedTensorType::get({}, from.getElementType()));
-  Value span = unedged ? dy
-                       : Value(PadOp::create(g.builder, g.loc, dy, zero, low,
-                                             high, none));
+  Value span =
+      unedged
+          ? dy
+          : Value(PadOp::create(g.builder, g.loc, dy, zero, low, high, none));
   if (llvm::all_of(strides, isOne))
     return span;
   return SliceOp::create(g.builder, g.loc, span, start, limit, strides);
@@ -122,8 +123,7 @@ static Value barrierGradient(OptimizationBarrierOp, GradientBuilder &,
   return dy[operand];
 }
 
-template <typename Op, auto Gradient>
-static void attach(MLIRContext *context) {
+template <typename Op, auto Gradient> static void attach(MLIRContext *context) {
   Op::template attachInterface<GradientModel<Op, Gradient>>(*context);
 }
 

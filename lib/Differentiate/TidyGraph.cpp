@@ -11,8 +11,8 @@ using namespace mlir;
 
 void pipemesh::tidyGraph(func::FuncOp function) {
   auto dropUnused = [&] {
-    for (Operation &op : llvm::make_early_inc_range(
-             llvm::reverse(function.getBody().front())))
+    for (Operation &op :
+         llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
       if (isOpTriviallyDead(&op))
         op.erase();
   };

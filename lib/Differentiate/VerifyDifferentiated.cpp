@@ -1,9 +1,9 @@
 //===- VerifyDifferentiated.cpp - the pass pm-verify-differentiated -------===//
 
 #include "OptimizerStep.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Differentiate/Passes.h"
-#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -115,9 +115,8 @@ LogicalResult VerifyDifferentiated::checkState(func::FuncOp step) {
     if (returned.contains(attr))
       continue;
     // A parameter without moments is frozen.
-    auto moment =
-        pm::StateAttr::get(step.getContext(), pm::StateKind::Moment1,
-                           state.getName(), state.getStorage());
+    auto moment = pm::StateAttr::get(step.getContext(), pm::StateKind::Moment1,
+                                     state.getName(), state.getStorage());
     if (state.getKind() != pm::StateKind::Parameter || given.contains(moment))
       return step.emitOpError("has an argument of state ")
              << state << ", but no result for it";
