@@ -59,7 +59,7 @@ Bundle::Bundle(const std::string &directory,
     void *library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library)
       fail("cannot load '", file.string(), "': ", dlerror(), compileAgain);
-    libraries.push_back(library);
+    libraries.emplace_back(library, &dlclose);
     const auto *role =
         static_cast<const pmrt_role *>(dlsym(library, PMRT_ROLE_SYMBOL));
     if (!role)
@@ -82,11 +82,6 @@ Bundle::Bundle(const std::string &directory,
   if (needed != static_cast<int64_t>(roles.size()))
     fail("bundle '", directory, "' has ", roles.size(), " roles, but its mesh ",
          needed, " stages", compileAgain);
-}
-
-Bundle::~Bundle() {
-  for (void *library : libraries)
-    dlclose(library);
 }
 
 /// Number of operands that an instruction needs; -1 where any will do.

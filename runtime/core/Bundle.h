@@ -6,6 +6,7 @@
 #include "core/Manifest.h"
 #include "pmrt/pmrt.h"
 
+#include <memory>
 #include <set>
 
 namespace pipemesh::runtime {
@@ -17,7 +18,6 @@ class Bundle {
 public:
   explicit Bundle(const std::string &directory);
   Bundle(const std::string &directory, const std::set<std::string> &cpuFlags);
-  ~Bundle();
   Bundle(const Bundle &) = delete;
   Bundle &operator=(const Bundle &) = delete;
 
@@ -28,7 +28,7 @@ public:
 private:
   std::string path;
   Manifest content;
-  std::vector<void *> libraries;
+  std::vector<std::unique_ptr<void, int (*)(void *)>> libraries;
   std::vector<const pmrt_role *> roles;
 };
 

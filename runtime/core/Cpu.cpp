@@ -2,6 +2,7 @@
 
 #include "core/Cpu.h"
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -26,32 +27,23 @@ std::set<std::string> hostCpuFlags() {
 std::vector<std::string>
 missingCpuFeatures(const std::vector<std::string> &features,
                    const std::set<std::string> &flags) {
-  // LLVM's name of an instruction set, and the kernel's name of its flag.
-  static const std::map<std::string, std::string> names = {
+  // LLVM's name of a feature where the kernel spells its flag in another way
+  // than with '_' for '.' and '-'.
+  static const std::map<std::string, std::string> spellings = {
+      {"64bit", "lm"},
+      {"sahf", "lahf_lm"},
       {"sse3", "pni"},
-      {"ssse3", "ssse3"},
-      {"sse4.1", "sse4_1"},
-      {"sse4.2", "sse4_2"},
-      {"popcnt", "popcnt"},
-      {"movbe", "movbe"},
-      {"avx", "avx"},
-      {"f16c", "f16c"},
-      {"fma", "fma"},
-      {"avx2", "avx2"},
+      {"crc32", "sse4_2"},
+      {"pclmul", "pclmulqdq"},
+      {"rdrnd", "rdrand"},
+      {"sha", "sha_ni"},
+      {"prfchw", "3dnowprefetch"},
       {"bmi", "bmi1"},
-      {"bmi2", "bmi2"},
       {"lzcnt", "abm"},
-      {"gfni", "gfni"},
-      {"vaes", "vaes"},
-      {"vpclmulqdq", "vpclmulqdq"},
       {"avxvnni", "avx_vnni"},
-      {"avx512f", "avx512f"},
-      {"avx512bw", "avx512bw"},
-      {"avx512cd", "avx512cd"},
-      {"avx512dq", "avx512dq"},
-      {"avx512vl", "avx512vl"},
-      {"avx512ifma", "avx512ifma"},
-      {"avx512vbmi", "avx512vbmi"},
+      {"avxifma", "avx_ifma"},
+      {"avxvnniint8", "avx_vnni_int8"},
+      {"avxneconvert", "avx_ne_convert"},
       {"avx512vbmi2", "avx512_vbmi2"},
       {"avx512vnni", "avx512_vnni"},
       {"avx512bitalg", "avx512_bitalg"},
@@ -59,22 +51,39 @@ missingCpuFeatures(const std::vector<std::string> &features,
       {"avx512vp2intersect", "avx512_vp2intersect"},
       {"avx512bf16", "avx512_bf16"},
       {"avx512fp16", "avx512_fp16"},
-      {"amx-tile", "amx_tile"},
-      {"amx-bf16", "amx_bf16"},
-      {"amx-int8", "amx_int8"},
       {"neon", "asimd"},
-      {"sve", "sve"},
-      {"sve2", "sve2"},
-      {"bf16", "bf16"},
-      {"fullfp16", "asimdhp"}};
+      {"fp-armv8", "fp"},
+      {"fullfp16", "asimdhp"},
+      {"dotprod", "asimddp"},
+      {"lse", "atomics"}};
+  // Features of the system rather than of arithmetic: no kernel uses them, and
+  // some kernels of the operating system do not list them.
+  static const std::set<std::string> ignored = {
+      "cldemote",  "clwb",      "clzero",   "cmov",     "enqcmd",
+      "fsgsbase",  "fxsr",      "hreset",   "invpcid",  "kl",
+      "mmx",       "movdir64b", "movdiri",  "mwaitx",   "pku",
+      "prefetchi", "ptwrite",   "rdpid",    "rdpru",    "rtm",
+      "serialize", "sgx",       "shstk",    "tsxldtrk", "uintr",
+      "usermsr",   "waitpkg",   "wbnoinvd", "widekl",   "x87",
+      "xsave",     "xsavec",    "xsaveopt", "xsaves",   "outline-atomics",
+      "v8a",       "perfmon",   "crypto"};
   std::vector<std::string> missing;
   for (std::string feature : features) {
     if (feature.empty() || feature[0] == '-')
       continue;
     if (feature[0] == '+')
       feature.erase(0, 1);
-    auto name = names.find(feature);
-    if (name != names.end() && !flags.count(name->second))
+    if (ignored.count(feature))
+      continue;
+    auto spelling = spellings.find(feature);
+    std::string flag = feature;
+    if (spelling != spellings.end())
+      flag = spelling->second;
+    else
+      std::replace_if(
+          flag.begin(), flag.end(), [](char c) { return c == '.' || c == '-'; },
+          '_');
+    if (!flags.count(flag))
       missing.push_back(feature);
   }
   return missing;

@@ -13,8 +13,8 @@ namespace pipemesh::runtime {
 std::set<std::string> hostCpuFlags();
 
 /// Those of LLVM's `features` ("avx2", "+avx512f"; "-x" asks for nothing) that
-/// a processor with the given flags lacks. Features that no instruction of a
-/// kernel can depend on are not looked at.
+/// a processor with the given flags lacks, unknown ones included. Features of
+/// the system, which no instruction of a kernel depends on, are not looked at.
 std::vector<std::string>
 missingCpuFeatures(const std::vector<std::string> &features,
                    const std::set<std::string> &flags);

@@ -32,6 +32,11 @@ template <typename... Args> [[noreturn]] void fail(const Args &...args) {
   throw Error(cat(args...));
 }
 
+/// The value, with "nan" for every kind of NaN.
+inline std::string numberText(double value) {
+  return value != value ? "nan" : cat(value);
+}
+
 using Shape = std::vector<int64_t>;
 
 /// "[2, 3]".

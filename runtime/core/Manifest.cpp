@@ -137,16 +137,15 @@ Manifest parseManifest(const std::string &text, const std::string &path) {
   if (format != "pipemesh-bundle")
     fail("'", path, "' is of format '", format,
          "', not a pipemesh-bundle; name a folder written by pmc");
-  int64_t version = reader.get<int64_t>(root, "version", top);
-  if (version != bundleVersion)
-    fail("bundle '", path, "' has format version ", version,
-         ", but this pmrun reads version ", bundleVersion,
-         "; compile it again with this release's pmc");
-  int64_t abi = reader.get<int64_t>(root, "abi", top);
-  if (abi != static_cast<int64_t>(PMRT_ABI_VERSION))
-    fail("bundle '", path, "' has ABI version ", abi, ", but this pmrun has ",
-         static_cast<int64_t>(PMRT_ABI_VERSION),
-         "; compile it again with this release's pmc");
+  auto checkNumber = [&](const char *key, int64_t known) {
+    int64_t value = reader.get<int64_t>(root, key, top);
+    if (value != known)
+      fail("bundle '", path, "' has ", key, " ", value,
+           ", but this pmrun reads ", key, " ", known,
+           "; compile it again with this release's pmc");
+  };
+  checkNumber("version", bundleVersion);
+  checkNumber("abi", PMRT_ABI_VERSION);
 
   Manifest manifest;
   manifest.hash = reader.get<std::string>(root, "hash", top);

@@ -132,6 +132,9 @@ Recipe parseRecipe(const json &value, const std::string &where,
     recipe.clipNorm.reset();
     if (!value["clip_norm"].is_null())
       recipe.clipNorm = number(value["clip_norm"], where, "clip_norm", 0);
+    if (recipe.clipNorm && *recipe.clipNorm == 0)
+      fail(where, ": 'clip_norm' is 0, which would stop the training; null "
+                  "means that nothing is clipped");
   }
   if (value.contains("learning_rate")) {
     const json &rate = value["learning_rate"];

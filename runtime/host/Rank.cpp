@@ -18,7 +18,7 @@ Rank::Rank(const Program &program, const Mesh &mesh, int64_t rank,
            std::vector<Group *> groups, const HostOptions &options,
            const std::atomic<bool> &aborted, int spin)
     : program(program), mesh(mesh), rank(rank), groups(std::move(groups)),
-      options(options), aborted(aborted), pool(options.threads, spin),
+      options(options), aborted(aborted), pool(options.threads, spin, &running),
       coordinates(mesh.coordinates(rank)) {
   for (Group *group : this->groups) {
     const std::vector<int64_t> &members = group->members();
@@ -31,6 +31,8 @@ Rank::Rank(const Program &program, const Mesh &mesh, int64_t rank,
 }
 
 void Rank::allocate() {
+  running.rank = rank;
+  setRunning(&running);
   useOneGemmThread();
   arena = Arena(program.role.arena_bytes);
   std::memset(arena.data(), 0, arena.size());
@@ -128,7 +130,7 @@ void Rank::checkLoss() const {
     const auto *values = reinterpret_cast<const float *>(slot(index, 0));
     for (uint64_t i = 0; i < program.role.buffers[index].bytes / 4; ++i)
       if (!std::isfinite(values[i]))
-        throw NonFiniteLoss();
+        throw NonFiniteLoss(values[i]);
   }
 }
 
@@ -158,6 +160,7 @@ void Rank::runAction(uint64_t index) {
   else if (options.trace)
     traceFull = true;
 
+  running.body = &body;
   std::byte *scratch = arena.data() + program.role.scratch_offset;
   for (uint64_t i = 0; i < body.num_instructions; ++i) {
     const pmrt_instruction &instruction = body.instructions[i];
@@ -173,6 +176,7 @@ void Rank::runAction(uint64_t index) {
                                           : slot(operand.buffer, microBatch)) +
           operand.offset;
     }
+    running.instruction = &instruction;
     uint64_t waited = execute(action.body, i, operands.data());
     uint64_t end = nanoseconds();
     uint64_t spent = end - now - waited;
@@ -198,6 +202,7 @@ void Rank::runAction(uint64_t index) {
       findInResults(index, i, body, operands.data());
     now = end;
   }
+  running.instruction = nullptr;
   if (tracing)
     events[actionEvent].end = now;
 }
@@ -288,6 +293,7 @@ void Rank::findInResults(uint64_t action, uint64_t index, const pmrt_body &body,
     if (place < 0)
       continue;
     found = NonFiniteValue{action, index,
+        static_cast<const float *>(pointers[o])[place],
                            cat(describe(instruction), " (fragment '", body.name,
                                "', micro-batch ",
                                program.role.actions[action].micro_batch, ", ",

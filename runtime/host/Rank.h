@@ -39,14 +39,17 @@ struct TraceEvent {
 /// The first value that is not finite, found while a step was run again.
 struct NonFiniteValue {
   uint64_t action, instruction;
-  std::string what;
+  float value;
+  std::string place;
 };
 
 /// Thrown before an update whose loss would not be finite; the state is as it
 /// was before the step.
 class NonFiniteLoss : public std::exception {
 public:
+  explicit NonFiniteLoss(float value) : value(value) {}
   const char *what() const noexcept override { return "loss is not finite"; }
+  const float value; ///< of this rank's part of the loss
 };
 
 class Rank {
@@ -107,6 +110,7 @@ private:
   std::vector<int64_t> memberIndex; ///< of this rank, in each group
   HostOptions options;
   const std::atomic<bool> &aborted;
+  Running running;
   ThreadPool pool;
   Arena arena;
   std::vector<Arena> kernelScratch; ///< one for each thread

@@ -6,7 +6,8 @@
 
 namespace pipemesh::runtime {
 
-ThreadPool::ThreadPool(int threads, int spin) : spin(spin) {
+ThreadPool::ThreadPool(int threads, int spin, const Running *running)
+    : spin(spin), running(running) {
   for (int thread = 1; thread < threads; ++thread)
     workers.emplace_back([this, thread] { loop(thread); });
 }
@@ -29,6 +30,7 @@ void ThreadPool::work(int thread) {
 
 void ThreadPool::loop(int thread) {
   useOneGemmThread();
+  setRunning(running);
   uint32_t seen = 0;
   while (true) {
     waitWhileEqual(started, seen, startSleepers, spin);

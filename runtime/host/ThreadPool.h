@@ -3,6 +3,7 @@
 #ifndef PIPEMESH_RUNTIME_HOST_THREADPOOL_H
 #define PIPEMESH_RUNTIME_HOST_THREADPOOL_H
 
+#include "host/Crash.h"
 #include "host/Sync.h"
 
 #include <thread>
@@ -13,7 +14,8 @@ namespace pipemesh::runtime {
 /// A rank's own thread and its helpers. `run` is called by the rank's thread.
 class ThreadPool {
 public:
-  ThreadPool(int threads, int spin);
+  /// `running` is what the rank runs, for messages of crashes.
+  ThreadPool(int threads, int spin, const Running *running = nullptr);
   ~ThreadPool();
   ThreadPool(const ThreadPool &) = delete;
   ThreadPool &operator=(const ThreadPool &) = delete;
@@ -42,6 +44,7 @@ private:
   void loop(int thread);
 
   const int spin;
+  const Running *running;
   std::vector<std::thread> workers;
   void *object = nullptr;
   Call call = nullptr;

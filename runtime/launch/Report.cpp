@@ -49,13 +49,17 @@ static std::string duration(double seconds) {
 }
 
 Progress::Progress(int64_t steps)
-    : steps(steps), start(nanoseconds()), terminal(isatty(STDERR_FILENO)) {}
+    : steps(steps), start(nanoseconds()), terminal(isatty(STDERR_FILENO)) {
+  shown = terminal ? 0 : start;
+}
 
 void Progress::show(const StepResult &result) {
   ++done;
   uint64_t now = nanoseconds();
   uint64_t interval = terminal ? 100'000'000u : 5'000'000'000u;
-  if (done != 1 && done != steps && now - shown < interval)
+  // A log gets a line from time to time, a terminal the first step at once.
+  bool due = now - shown >= interval || (terminal && done == steps);
+  if (!due)
     return;
   shown = now;
   double left = static_cast<double>(now - start) / 1e9 / double(done) *

@@ -164,7 +164,8 @@ StepResult Session::run(const Batch &batch) {
       feed(rank, batch);
       rank.runStep();
     });
-  } catch (const NonFiniteLoss &) {
+  } catch (const NonFiniteLoss &stopped) {
+    result.loss = stopped.value;
     explainNonFinite(result, /*beforeUpdate=*/true);
   }
   result.milliseconds = static_cast<double>(nanoseconds() - start) / 1e6;
@@ -199,11 +200,9 @@ std::string Session::keptState() const {
 }
 
 void Session::explainNonFinite(const StepResult &result, bool beforeUpdate) {
-  std::string subject = "the loss is not finite";
-  if (!beforeUpdate && std::isfinite(result.loss))
-    subject = "the gradient norm is not finite";
-  else if (!beforeUpdate)
-    subject = cat("the loss is ", result.loss);
+  std::string subject = "the loss is " + numberText(result.loss);
+  if (std::isfinite(result.loss))
+    subject = "the gradient norm is " + numberText(*result.gradNorm);
 
   std::vector<float> values;
   auto firstParameter = [&](bool gradients) -> std::string {
@@ -216,7 +215,7 @@ void Session::explainNonFinite(const StepResult &result, bool beforeUpdate) {
       int64_t place = firstNonFinite(values);
       if (place >= 0)
         return cat(gradients ? "the gradient of '" : "parameter '",
-                   parameter.name, "' holds ", values[place], " at element ",
+                   parameter.name, "' holds ", numberText(values[place]), " at element ",
                    place);
     }
     return "";
@@ -237,7 +236,9 @@ void Session::explainNonFinite(const StepResult &result, bool beforeUpdate) {
                                   std::tie(first->action, first->instruction)))
         first = &*value;
     if (first)
-      facts.push_back("the first such value comes from " + first->what);
+      facts.push_back(cat("the first such value, ",
+                          numberText(first->value),
+                          ", comes from ", first->place));
   }
   // Before the update each rank holds its own part of the gradient.
   std::string gradient = firstParameter(true);

@@ -1,6 +1,7 @@
 //===- pmrun.cpp - Runs a bundle ------------------------------------------===//
 
 #include "core/Safetensors.h"
+#include "host/Crash.h"
 #include "launch/Report.h"
 #include "launch/Session.h"
 
@@ -114,10 +115,10 @@ static int run(const Options &options) {
     return 130;
   }
   if (dataEnds)
-    std::fprintf(stderr,
-                 "pmrun: the data ends after step %ld, before the %ld steps "
-                 "of --steps\n",
-                 long(last - 1), long(*options.steps));
+    std::fprintf(
+        stderr,
+        "pmrun: the data ends after %ld steps, before the %ld of --steps\n",
+        long(last - first), long(*options.steps));
   return 0;
 }
 
@@ -132,6 +133,7 @@ int main(int argc, char **argv) {
       std::fputs(helpText, stdout);
       return 0;
     }
+    installCrashHandler();
     std::signal(SIGINT, onInterrupt);
     std::signal(SIGTERM, onInterrupt);
     return run(options);

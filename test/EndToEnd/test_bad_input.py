@@ -379,9 +379,12 @@ class BadRun(BadInputTest):
             self.refused_run(str(value), "256" if value < 0 else "vocabulary",
                              data=self.ids("ids.safetensors", values, [1, 8, 20]))
 
-    def test_data_that_ends_too_early(self):
-        line = self.refused_run("step", data=self.data, steps=6)
-        self.assertIn("5", line)
+    def test_data_that_ends_early_stops_the_run_with_a_message(self):
+        result = harness.execute("pmrun", self.bundle,
+                                 f"--weights={self.model}",
+                                 f"--data={self.data}", "--steps=6")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("the data ends after 5 steps", result.stderr)
 
     def test_text_that_is_too_short(self):
         path = self.path("short.txt")

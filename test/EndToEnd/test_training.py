@@ -53,7 +53,7 @@ class Training(harness.EndToEndTest):
         ids = list(self.reference.input_ids.values()[:one])
         labels = [ids[i] if counted(i // harness.SEQUENCE, i % harness.SEQUENCE)
                   else -100 for i in range(one)]
-        return harness.write_ids(self.path(name), ids,
+        return harness.write_ids(self.path(name + ".safetensors"), ids,
                                  [1, harness.BATCH, harness.SEQUENCE], labels)
 
     def assert_meshes_agree(self, data, counted):
@@ -97,8 +97,8 @@ class Training(harness.EndToEndTest):
         ids = list(self.reference.input_ids.values()[:one])
         shape = [1, harness.BATCH, harness.SEQUENCE]
         bundle = self.bundle("b")
-        without = harness.write_ids(self.path("without"), ids, shape)
-        explicit = harness.write_ids(self.path("with"), ids, shape, ids)
+        without = harness.write_ids(self.path("without.safetensors"), ids, shape)
+        explicit = harness.write_ids(self.path("with.safetensors"), ids, shape, ids)
         self.assert_same_bits(self.gradients_and_metrics(bundle, 1, without),
                               self.gradients_and_metrics(bundle, 1, explicit))
 

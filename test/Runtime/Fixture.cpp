@@ -143,10 +143,12 @@ void writeBundle(const std::string &folder, int64_t dp, int64_t mb, int fault,
   json manifest = linearManifest(dp, mb);
   change(manifest);
   writeFile((fs::path(folder) / "manifest.json").string(), manifest.dump(1));
+  // A loaded library stays mapped: its file is replaced, not written over.
+  fs::path role = fs::path(folder) / "role_0.so";
+  fs::remove(role);
   fs::copy_file(fs::path(PMRT_TEST_ROLES) /
                     cat("linear_", dp, "_", mb, "_", fault, ".so"),
-                fs::path(folder) / "role_0.so",
-                fs::copy_options::overwrite_existing);
+                role);
 }
 
 std::vector<float> noise(int64_t count, uint32_t seed) {

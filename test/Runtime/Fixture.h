@@ -41,7 +41,7 @@ template <typename Function> std::string errorOf(Function function) {
   do {                                                                         \
     std::string text = ::pipemesh::runtime::test::errorOf([&] { STATEMENT; }); \
     EXPECT_EQ(text.find('\n'), std::string::npos) << text;                     \
-    for (const std::string part : {__VA_ARGS__})                               \
+    for (const std::string &part : std::vector<std::string>{__VA_ARGS__})      \
       EXPECT_NE(text.find(part), std::string::npos)                            \
           << "got '" << text << "', wanted '" << part << "'";                  \
   } while (false)

@@ -1,0 +1,42 @@
+//===- OptionsTest.cpp - The command line of pmrun ------------------------===//
+
+#include "Fixture.h"
+
+using namespace pipemesh::runtime;
+using namespace pipemesh::runtime::test;
+
+namespace {
+
+TEST(Options, AreRead) {
+  Options options =
+      parseOptions({"bundle/", "--weights=m", "--data=d.txt", "--steps=4",
+                    "--threads=2", "--poison", "--save=out", "--save-every=2"});
+  EXPECT_EQ(options.bundle, "bundle/");
+  EXPECT_EQ(options.weights, "m");
+  EXPECT_EQ(*options.steps, 4);
+  EXPECT_EQ(options.threads, 2);
+  EXPECT_TRUE(options.poison);
+  EXPECT_EQ(options.saveEvery, 2);
+}
+
+TEST(Options, WrongOnesAreNamed) {
+  auto parse = [](std::vector<std::string> extra) {
+    extra.insert(extra.end(), {"b", "--weights=m", "--data=d.txt"});
+    parseOptions(extra);
+  };
+  EXPECT_ERROR(parse({"--step=4"}), "'--step'", "--steps?");
+  EXPECT_ERROR(parse({"--frobnicate"}), "'--frobnicate'", "--help");
+  EXPECT_ERROR(parse({"--steps=four"}), "--steps is 'four'");
+  EXPECT_ERROR(parse({"--steps=-1"}), "'-1'", "at least 0");
+  EXPECT_ERROR(parse({"--threads=0"}), "at least 1");
+  EXPECT_ERROR(parse({"--steps"}), "--steps=N");
+  EXPECT_ERROR(parse({"--save"}), "--save=PATH");
+  EXPECT_ERROR(parse({"--poison=yes"}), "takes no value");
+  EXPECT_ERROR(parse({"other"}), "two bundles", "'other'");
+  EXPECT_ERROR(parse({"--save-every=3"}), "needs --save");
+  EXPECT_ERROR(parseOptions({}), "no bundle", "--help");
+  EXPECT_ERROR(parseOptions({"b"}), "--weights is missing");
+  EXPECT_ERROR(parseOptions({"b", "--weights=m"}), "--data is missing");
+}
+
+} // namespace
