@@ -2,6 +2,7 @@
 
 #include "Placement.h"
 #include "Stage.h"
+#include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "pipemesh/Pipeline/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -48,6 +49,8 @@ private:
   }
   LogicalResult demand(Fragment &fragment, Value value);
   bool isComputedIn(FragmentKind kind, Value value);
+  void recompute();
+  bool canRecompute(Value value, llvm::SetVector<Operation *> &chain);
   void makeBuffers();
   std::string nameOf(Value value, StringRef prefix);
   FlatSymbolRefAttr makeBuffer(Location loc, StringRef name,
@@ -130,6 +133,70 @@ LogicalResult Splitter::demand(Fragment &needing, Value first) {
   return success();
 }
 
+/// Whether the backward fragment can compute the value, by elementwise ops
+/// only, from what it reads or computes anyhow; `chain` gets the ops.
+bool Splitter::canRecompute(Value value, llvm::SetVector<Operation *> &chain) {
+  constexpr unsigned longest = 16;
+  Fragment &backward = fragment(FragmentKind::Backward);
+  Operation *op = value.getDefiningOp();
+  const OpPlacement &placed = placement.of(op);
+  if (chain.contains(op))
+    return true;
+  if (chain.size() >= longest || placed.home != FragmentKind::Forward ||
+      !(op->hasTrait<stablehlo::Elementwise>() || placed.isView))
+    return false;
+  chain.insert(op);
+  return llvm::all_of(op->getOperands(), [&](Value operand) {
+    Operation *source = operand.getDefiningOp();
+    return !source || backward.reads.contains(operand) ||
+           backward.ops.contains(source) || placement.of(source).cloned ||
+           canRecompute(operand, chain);
+  });
+}
+
+/// An activation function's inner values, such as the logistic of a gate: where
+/// the backward reads what they are computed from anyhow, and uses them in
+/// elementwise ops only, which one loop computes together, saving them would
+/// cost more memory traffic than computing them again. What a matrix product
+/// reads has to be in memory, and is saved.
+void Splitter::recompute() {
+  Fragment &backward = fragment(FragmentKind::Backward);
+  SmallVector<Value> saved;
+  for (Value value : backward.reads)
+    if (Operation *op = value.getDefiningOp())
+      if (placement.of(op).home == FragmentKind::Forward)
+        saved.push_back(value);
+  llvm::sort(saved, [&](Value a, Value b) {
+    return placement.of(a.getDefiningOp()).order <
+           placement.of(b.getDefiningOp()).order;
+  });
+  for (Value value : saved) {
+    Operation *op = value.getDefiningOp();
+    if (op->getNumResults() != 1 ||
+        fragment(FragmentKind::Update).reads.contains(value))
+      continue;
+    bool inLoops = llvm::all_of(value.getUsers(), [&](Operation *user) {
+      return !backward.ops.contains(user) ||
+             user->hasTrait<stablehlo::Elementwise>();
+    });
+    llvm::SetVector<Operation *> chain;
+    backward.reads.remove(value);
+    if (!inLoops || !canRecompute(value, chain)) {
+      backward.reads.insert(value);
+      continue;
+    }
+    fragment(FragmentKind::Forward).writes.remove(value);
+    for (Operation *again : chain) {
+      backward.ops.insert(again);
+      for (Value operand : again->getOperands())
+        // What the chain starts from is read or cloned already, or state.
+        if (Operation *source = operand.getDefiningOp();
+            !source || placement.of(source).cloned)
+          (void)demand(backward, operand);
+    }
+  }
+}
+
 LogicalResult Splitter::run() {
   if (failed(placement.run(function, mesh)))
     return failure();
@@ -160,6 +227,8 @@ LogicalResult Splitter::run() {
     for (Value value : SmallVector<Value>(current.writes.getArrayRef()))
       if (failed(demand(current, value)))
         return failure();
+    if (current.kind == FragmentKind::Backward)
+      recompute();
   }
 
   builder.setInsertionPoint(function);
@@ -403,9 +472,9 @@ public:
       return signalPassFailure();
     }
     auto functions = llvm::to_vector(module.getOps<func::FuncOp>());
-    if (functions.size() != 1 || functions[0].isExternal()) {
-      module.emitError("a step is one function, but the module has ")
-          << functions.size();
+    if (functions.size() != 1 || !functions[0].getBody().hasOneBlock()) {
+      module.emitError("a step is one function of one block, but the module has ")
+          << functions.size() << " functions";
       return signalPassFailure();
     }
     if (failed(check(functions[0])) ||

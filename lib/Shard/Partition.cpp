@@ -60,6 +60,10 @@ FailureOr<RankedTensorType> Partitioner::localType(Value value) {
 }
 
 LogicalResult Partitioner::run() {
+  if (!function.getBody().hasOneBlock())
+    return function.emitError("a function with ")
+           << function.getBody().getBlocks().size()
+           << " blocks cannot be partitioned; use structured control flow";
   Block &body = function.getBody().front();
   auto read = [&](Value value) -> LogicalResult {
     pm::ShardingAttr attr = pm::getSharding(value);

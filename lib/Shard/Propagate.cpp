@@ -4,6 +4,7 @@
 #include "pipemesh/Shard/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 namespace pipemesh {
 #define GEN_PASS_DEF_PROPAGATEPASS
@@ -194,10 +195,18 @@ bool Propagation::propagateDims(OpInfo &info) {
   if (!info.hasRule)
     return false;
   SmallVector<const ValueSharding *> operands, results;
+  bool anyCut = false;
+  auto add = [&](SmallVector<const ValueSharding *> &list, Value value) {
+    list.push_back(&states.find(value)->second.sharding);
+    anyCut |= llvm::any_of(list.back()->dims,
+                           [](const Axes &axes) { return !axes.empty(); });
+  };
   for (Value operand : info.op->getOperands())
-    operands.push_back(&states.find(operand)->second.sharding);
+    add(operands, operand);
   for (Value result : info.op->getResults())
-    results.push_back(&states.find(result)->second.sharding);
+    add(results, result);
+  if (!anyCut)
+    return false;
   FactorAxes factors =
       chooseFactorAxes(info.op, info.rule, mesh, operands, results);
   bool changed = false;
@@ -283,10 +292,20 @@ void Propagation::settle(OpInfo &info) {
     define(existing->getResult(0), target);
     return;
   }
-  if (!info.hasRule)
+  if (!info.hasRule) {
     op->emitRemark("op '")
         << op->getName()
         << "' has no sharding rule; its operands and results are replicated";
+    // So is what its regions take from outside.
+    llvm::SetVector<Value> captured;
+    getUsedValuesDefinedAbove(op->getRegions(), captured);
+    for (Value value : captured) {
+      Value whole =
+          reshard(value, ValueSharding(states[value].sharding.dims.size()), op);
+      for (Region &region : op->getRegions())
+        replaceAllUsesInRegionWith(value, whole, region);
+    }
+  }
   SmallVector<ValueSharding> wanted;
   SmallVector<const ValueSharding *> operands, results;
   for (Value operand : op->getOperands())

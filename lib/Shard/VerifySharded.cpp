@@ -103,6 +103,9 @@ LogicalResult VerifySharded::verifyOp(Operation *op, const MeshAxes &mesh) {
 
 LogicalResult VerifySharded::verify(func::FuncOp function,
                                     const MeshAxes &mesh) {
+  if (!function.getBody().hasOneBlock())
+    return function.emitError("a sharded function has one block, not ")
+           << function.getBody().getBlocks().size();
   for (BlockArgument arg : function.getArguments())
     if (failed(read(function, arg, "argument " + Twine(arg.getArgNumber()),
                     mesh)))

@@ -51,7 +51,9 @@ def SplitStagesPass : Pass<"pm-split-stages", "::mlir::ModuleOp"> {
     for the update; a prologue's value is a value. Ops that only move or compare
     elements of inputs and constants are cloned into each fragment that needs
     them, and so are reshapes and broadcasts of saved activations and partial
-    values that the backward fragment reads for its own micro-batch.
+    values that the backward fragment reads for its own micro-batch. Elementwise
+    ops whose results the backward reads in elementwise ops only, and whose
+    operands it reads anyhow (the logistic of a gate), are computed again too.
 
     State results go to the buffer of their argument. The reduced gradient of a
     parameter, which is an output, goes to the accumulator that it was summed in:
