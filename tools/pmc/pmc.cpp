@@ -6,6 +6,7 @@
 #include "pipemesh/Import/ImportHuggingFace.h"
 #include "pipemesh/InitAll.h"
 #include "pipemesh/Lower/Bundle.h"
+#include "pipemesh/Support/DiagnosticLines.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -15,7 +16,6 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir;
@@ -135,8 +135,7 @@ int main(int argc, char **argv) {
   MLIRContext context(registry);
   context.loadAllAvailableDialects();
   context.printOpOnDiagnostic(false);
-  llvm::SourceMgr sourceManager;
-  SourceMgrDiagnosticHandler handler(sourceManager, &context);
+  DiagnosticLines diagnostics(&context, "pmc");
 
   OwningOpRef<ModuleOp> module = load(context);
   if (!module)

@@ -1,7 +1,7 @@
 //===- pmimport.cpp - A Hugging Face model directory as a model graph -----===//
 
+#include "pipemesh/Support/DiagnosticLines.h"
 #include "pipemesh/Import/ImportHuggingFace.h"
-#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OperationSupport.h"
 #include "llvm/Support/CommandLine.h"
@@ -57,37 +57,6 @@ static const char *kExamples =
     "  pmimport config.json --no-weights --report\n"
     "      the parameters that a configuration makes, and how many\n";
 
-/// Prints diagnostics as "file:line:column: error: message", one line each.
-static LogicalResult printDiagnostic(Diagnostic &diagnostic) {
-  raw_ostream &os = llvm::errs();
-  if (auto location = dyn_cast<FileLineColLoc>(diagnostic.getLocation())) {
-    os << location.getFilename().getValue();
-    // 1:1 stands for the file as a whole.
-    if (location.getLine() > 1 || location.getColumn() > 1)
-      os << ':' << location.getLine() << ':' << location.getColumn();
-    os << ": ";
-  } else {
-    os << "pmimport: ";
-  }
-  switch (diagnostic.getSeverity()) {
-  case DiagnosticSeverity::Error:
-    os << "error: ";
-    break;
-  case DiagnosticSeverity::Warning:
-    os << "warning: ";
-    break;
-  case DiagnosticSeverity::Note:
-  case DiagnosticSeverity::Remark:
-    os << "note: ";
-    break;
-  }
-  // Names of fields and tensors may hold any character.
-  for (char c : diagnostic.str())
-    os << (static_cast<unsigned char>(c) < ' ' ? ' ' : c);
-  os << '\n';
-  return success();
-}
-
 static int fail(const Twine &message) {
   llvm::errs() << "pmimport: error: " << message << '\n';
   return 1;
@@ -130,7 +99,7 @@ int main(int argc, char **argv) {
     outputPath = "-";
 
   MLIRContext context(MLIRContext::Threading::DISABLED);
-  ScopedDiagnosticHandler handler(&context, printDiagnostic);
+  DiagnosticLines diagnostics(&context, "pmimport");
   FailureOr<HuggingFaceModel> model =
       readHuggingFaceModel(&context, inputPath, !noWeights);
   if (failed(model))

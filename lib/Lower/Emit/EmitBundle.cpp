@@ -132,7 +132,7 @@ LogicalResult pipemesh::emitBundle(ModuleOp module,
 
   TemporaryFolder folder(options.path);
   if (std::string error = folder.create(); !error.empty())
-    return module.emitError() << error;
+    return emitError(UnknownLoc::get(module.getContext())) << error;
   for (auto role : module.getOps<pmrt::RoleOp>())
     if (failed(emitRole(module, role, options, folder, hash)))
       return failure();
@@ -147,11 +147,11 @@ LogicalResult pipemesh::emitBundle(ModuleOp module,
     }
     if (error) {
       stream.clear_error();
-      return module.emitError("cannot write '")
+      return emitError(UnknownLoc::get(module.getContext()), "cannot write '")
              << folder.file("manifest.json") << "': " << error.message();
     }
   }
   if (std::string error = folder.commit(); !error.empty())
-    return module.emitError() << error;
+    return emitError(UnknownLoc::get(module.getContext())) << error;
   return success();
 }
