@@ -130,7 +130,7 @@ class Training(harness.EndToEndTest):
             file.write(text)
         for suffix, code in (("u16", "H"), ("u32", "I")):
             with open(self.path("data." + suffix), "wb") as file:
-                file.write(array.array(code, text).tobytes())
+                file.write(array.array(code, list(text)).tobytes())
         bundle = self.bundle("b")
         losses = []
         for suffix in ("txt", "u16", "u32"):
