@@ -27,6 +27,7 @@ void pipemesh::registerAllPasses() {
   mlir::registerTransformsPasses();
   registerLowerPasses();
   registerLowerKernelsPasses();
+  registerLowerPipelines();
   registerDifferentiatePasses();
   registerPipemeshPipelinePasses();
   registerPipelinePipelines();

@@ -18,17 +18,13 @@ SmallVector<Level> pipemesh::getLevels(bool train, const Recipe &recipe,
       passes += " trainable=" + join(recipe.trainable, ",");
     levels.push_back({"differentiated", passes + "},pm-verify-differentiated"});
   }
-  levels.push_back({"sharded", "pm-apply-strategy{strategy=" + options.strategy +
-                                   "},pm-propagate,pm-verify-sharded"});
   levels.push_back(
-      {"fragments", "pm-assign-stages,pm-split-stages,pm-verify-fragments"});
-  levels.push_back({"partitioned", "pm-partition,cse,pm-combine-collectives,"
-                                   "pm-verify-partitioned"});
-  levels.push_back({"scheduled", "pm-schedule{name=" + options.schedule +
-                                     "},pm-verify-scheduled"});
-  levels.push_back({"kernels", "func.func(pm-prepare-gemms),"
-                               "pm-materialize-accumulation,"
-                               "func.func(pm-fuse-kernels)"});
-  levels.push_back({"runtime", "pm-lower-to-runtime"});
+      {"sharded", "pm-shard-pipeline{strategy=" + options.strategy + "}"});
+  levels.push_back({"fragments", "pm-fragment-pipeline"});
+  levels.push_back({"partitioned", "pm-partition-pipeline"});
+  levels.push_back(
+      {"scheduled", "pm-schedule-pipeline{name=" + options.schedule + "}"});
+  levels.push_back({"kernels", "pm-kernel-pipeline"});
+  levels.push_back({"runtime", "pm-runtime-pipeline"});
   return levels;
 }

@@ -18,6 +18,13 @@ namespace pipemesh {
 #define GEN_PASS_REGISTRATION
 #include "pipemesh/Lower/Passes.h.inc"
 
+/// From a scheduled program to fragments of kernels and matrix products:
+/// `pm-kernel-pipeline`.
+void buildKernelPipeline(mlir::OpPassManager &manager);
+/// From there to the runtime program: `pm-runtime-pipeline`.
+void buildRuntimePipeline(mlir::OpPassManager &manager);
+void registerLowerPipelines();
+
 } // namespace pipemesh
 
 #endif // PIPEMESH_LOWER_PASSES_H

@@ -78,4 +78,25 @@ def LowerToRuntime : Pass<"pm-lower-to-runtime", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pipemesh::pmrt::PMRTDialect"];
 }
 
+def VerifyKernels : Pass<"pm-verify-kernels", "::mlir::ModuleOp"> {
+  let summary = "check that fragments hold only what the runtime can execute";
+  let description = [{
+    The verifier of the kernel level: every op of a fragment is a `pmrt.fused`, a
+    `stablehlo.dot_general` that is a batched matrix product, a
+    `stablehlo.reshape` or a `pm.all_reduce`. Changes nothing.
+  }];
+}
+
+def VerifyRuntime : Pass<"pm-verify-runtime", "::mlir::ModuleOp"> {
+  let summary = "check the places of a runtime program";
+  let description = [{
+    The verifier of the runtime level. Buffers lie in the arena and overlap only
+    where one takes the place of the other whole; every place lies in its buffer
+    or in scratch; no instruction reads scratch that nothing in its body has
+    written; what an instruction writes overlaps what it reads only where a
+    kernel works in place; actions and calls name bodies and kernels that exist.
+    Changes nothing.
+  }];
+}
+
 #endif
