@@ -6,8 +6,8 @@ using namespace mlir;
 using namespace pipemesh;
 
 func::FuncOp Program::find(pm::FragmentKind kind, int64_t stage) const {
-  auto found = fragments.find(
-      pm::FragmentAttr::get(op->getContext(), kind, stage));
+  auto found =
+      fragments.find(pm::FragmentAttr::get(op->getContext(), kind, stage));
   return found == fragments.end() ? func::FuncOp() : found->second;
 }
 

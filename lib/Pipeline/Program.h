@@ -3,9 +3,9 @@
 #ifndef PIPEMESH_LIB_PIPELINE_PROGRAM_H
 #define PIPEMESH_LIB_PIPELINE_PROGRAM_H
 
-#include "pipemesh/Dialect/PM/PM.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "pipemesh/Dialect/PM/PM.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace pipemesh {

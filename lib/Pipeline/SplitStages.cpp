@@ -2,11 +2,11 @@
 
 #include "Placement.h"
 #include "Stage.h"
-#include "pipemesh/Dialect/StableHLO/StableHLO.h"
-#include "pipemesh/Pipeline/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
+#include "pipemesh/Dialect/StableHLO/StableHLO.h"
+#include "pipemesh/Pipeline/Passes.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -44,8 +44,8 @@ public:
 
 private:
   Fragment &fragment(FragmentKind kind) {
-    return *llvm::find_if(
-        fragments, [&](const Fragment &f) { return f.kind == kind; });
+    return *llvm::find_if(fragments,
+                          [&](const Fragment &f) { return f.kind == kind; });
   }
   LogicalResult demand(Fragment &fragment, Value value);
   bool isComputedIn(FragmentKind kind, Value value);
@@ -282,8 +282,8 @@ FlatSymbolRefAttr Splitter::makeBuffer(Location loc, StringRef name,
 }
 
 Value Splitter::getAccumulator(unsigned resultIndex) {
-  auto output = function.getResultAttrOfType<StringAttr>(resultIndex,
-                                                         pm::kOutputAttr);
+  auto output =
+      function.getResultAttrOfType<StringAttr>(resultIndex, pm::kOutputAttr);
   if (!output || output.getValue() != "gradient")
     return {};
   Value value =
@@ -302,8 +302,8 @@ void Splitter::makeBuffers() {
   llvm::DenseMap<Attribute, FlatSymbolRefAttr> states;
   for (BlockArgument arg : function.getArguments()) {
     unsigned index = arg.getArgNumber();
-    if (auto state = function.getArgAttrOfType<pm::StateAttr>(
-            index, pm::kStateAttr)) {
+    if (auto state =
+            function.getArgAttrOfType<pm::StateAttr>(index, pm::kStateAttr)) {
       StringRef name = state.getName().getValue();
       StringRef kind = pm::stringifyStateKind(state.getKind());
       bool ofParameter = state.getKind() != pm::StateKind::Step;
@@ -316,8 +316,8 @@ void Splitter::makeBuffers() {
       continue;
     }
     auto input = function.getArgAttrOfType<StringAttr>(index, pm::kInputAttr);
-    std::string name = input ? input.getValue().str()
-                             : ("input" + Twine(index)).str();
+    std::string name =
+        input ? input.getValue().str() : ("input" + Twine(index)).str();
     buffers[arg] =
         makeBuffer(arg.getLoc(), name, pm::BufferKind::Input, arg, name, "");
   }
@@ -372,18 +372,16 @@ void Splitter::makeBuffers() {
       StringRef role, parameter;
       if (auto gradient = gradients.find(value); gradient != gradients.end()) {
         std::string name = outputName(gradient->second, role, parameter);
-        buffers[value] =
-            resultBuffers[gradient->second] =
-                makeBuffer(loc, name, pm::BufferKind::Accumulator, value, role,
-                           parameter);
+        buffers[value] = resultBuffers[gradient->second] = makeBuffer(
+            loc, name, pm::BufferKind::Accumulator, value, role, parameter);
       } else if (placement.isPartial(value)) {
         buffers[value] = makeBuffer(loc, nameOf(value, "sum"),
                                     pm::BufferKind::Accumulator, value, "", "");
       } else if (auto output = outputs.find(value); output != outputs.end()) {
         // Also an output: one buffer serves both.
         std::string name = outputName(output->second, role, parameter);
-        buffers[value] = makeBuffer(loc, name, kindOfOutput(value), value, role,
-                                    parameter);
+        buffers[value] =
+            makeBuffer(loc, name, kindOfOutput(value), value, role, parameter);
         resultBuffers[output->second] = buffers[value];
         llvm::erase(current.results, output->second);
       } else if (current.kind == FragmentKind::Prologue) {
@@ -473,7 +471,8 @@ public:
     }
     auto functions = llvm::to_vector(module.getOps<func::FuncOp>());
     if (functions.size() != 1 || !functions[0].getBody().hasOneBlock()) {
-      module.emitError("a step is one function of one block, but the module has ")
+      module.emitError(
+          "a step is one function of one block, but the module has ")
           << functions.size() << " functions";
       return signalPassFailure();
     }

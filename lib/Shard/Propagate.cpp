@@ -1,10 +1,10 @@
 //===- Propagate.cpp - a sharding for every value -------------------------===//
 
 #include "ShardingAlgebra.h"
-#include "pipemesh/Shard/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "pipemesh/Shard/Passes.h"
 
 namespace pipemesh {
 #define GEN_PASS_DEF_PROPAGATEPASS
@@ -115,9 +115,8 @@ LogicalResult Propagation::readAnnotations() {
     }
     state.sharding = ValueSharding(given);
     // An open dimension may still be extended.
-    state.fixed &= llvm::none_of(given.getDims(), [](pm::DimShardingAttr dim) {
-      return dim.getOpen();
-    });
+    state.fixed &= llvm::none_of(
+        given.getDims(), [](pm::DimShardingAttr dim) { return dim.getOpen(); });
     return checkAxes(value.getLoc(), state.sharding);
   };
   for (BlockArgument arg : function.getArguments()) {
@@ -264,13 +263,12 @@ bool Propagation::isReducedAnyhow(Value value) {
     if (rule == rules.end()) // A reshard that an earlier use has asked for.
       return isa<pm::ReshardOp>(user) ||
              user->hasTrait<OpTrait::IsTerminator>();
-    return llvm::none_of(
-        rule->second->linearSets, [&](ArrayRef<unsigned> set) {
-          return llvm::all_of(user->getOpOperands(), [&](OpOperand &operand) {
-            return operand.get() != value ||
-                   llvm::is_contained(set, operand.getOperandNumber());
-          });
-        });
+    return llvm::none_of(rule->second->linearSets, [&](ArrayRef<unsigned> set) {
+      return llvm::all_of(user->getOpOperands(), [&](OpOperand &operand) {
+        return operand.get() != value ||
+               llvm::is_contained(set, operand.getOperandNumber());
+      });
+    });
   });
 }
 
@@ -285,8 +283,7 @@ void Propagation::settle(OpInfo &info) {
   }
   if (auto existing = dyn_cast<pm::ReshardOp>(op)) {
     ValueSharding source(existing.getSource()), target(existing.getTarget());
-    existing.getInputMutable().assign(
-        reshard(existing.getInput(), source, op));
+    existing.getInputMutable().assign(reshard(existing.getInput(), source, op));
     resharded.try_emplace({existing.getInput(), existing.getTarget()},
                           existing.getResult());
     define(existing->getResult(0), target);
@@ -312,8 +309,7 @@ void Propagation::settle(OpInfo &info) {
     operands.push_back(&states.find(operand)->second.sharding);
   for (Value result : op->getResults())
     results.push_back(&states.find(result)->second.sharding);
-  FactorAxes factors =
-      chooseFactorAxes(op, info.rule, mesh, operands, results);
+  FactorAxes factors = chooseFactorAxes(op, info.rule, mesh, operands, results);
   OpShardings shardings = inferOpShardings(
       op, info.rule, factors, mesh, operands, /*late=*/false,
       [&](unsigned index) { return isReducedAnyhow(op->getOperand(index)); });
@@ -355,8 +351,7 @@ public:
       return signalPassFailure();
     }
     for (auto function : getOperation().getOps<func::FuncOp>())
-      if (!function.isExternal() &&
-          failed(Propagation(function, mesh).run()))
+      if (!function.isExternal() && failed(Propagation(function, mesh).run()))
         return signalPassFailure();
   }
 };

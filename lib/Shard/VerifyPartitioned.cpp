@@ -1,9 +1,9 @@
 //===- VerifyPartitioned.cpp - the verifier of SPMD fragments -------------===//
 
 #include "LocalType.h"
-#include "pipemesh/Shard/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "pipemesh/Shard/Passes.h"
 
 namespace pipemesh {
 #define GEN_PASS_DEF_VERIFYPARTITIONEDPASS
@@ -49,9 +49,8 @@ static LogicalResult verifyBinding(func::FuncOp function, const Twine &what,
   if (failed(local))
     return failure();
   if (*local != type)
-    return function.emitError(what)
-           << " is " << type << ", but its buffer " << symbol << " gives "
-           << *local;
+    return function.emitError(what) << " is " << type << ", but its buffer "
+                                    << symbol << " gives " << *local;
   return success();
 }
 
