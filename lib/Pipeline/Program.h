@@ -14,6 +14,7 @@ struct Program {
   pm::ProgramOp op;
   pm::MeshOp mesh;
   llvm::MapVector<pm::FragmentAttr, mlir::func::FuncOp> fragments;
+  llvm::DenseMap<mlir::Attribute, pm::BufferOp> buffers;
   /// The product of the sizes of the temporal axes.
   int64_t microBatches = 1;
 

@@ -180,11 +180,9 @@ void Splitter::recompute() {
              user->hasTrait<stablehlo::Elementwise>();
     });
     llvm::SetVector<Operation *> chain;
-    backward.reads.remove(value);
-    if (!inLoops || !canRecompute(value, chain)) {
-      backward.reads.insert(value);
+    if (!inLoops || !canRecompute(value, chain))
       continue;
-    }
+    backward.reads.remove(value);
     fragment(FragmentKind::Forward).writes.remove(value);
     for (Operation *again : chain) {
       backward.ops.insert(again);
@@ -433,13 +431,19 @@ void Splitter::build(Fragment &current) {
                 pm::FragmentAttr::get(builder.getContext(), current.kind, 0));
   Block *body = made.addEntryBlock();
   IRMapping mapping;
+  auto bind = [&](Value value, Attribute buffer) {
+    return builder.getDictionaryAttr(
+        {builder.getNamedAttr(pm::kBufferAttr, buffer),
+         builder.getNamedAttr(pm::kShardingAttr, pm::getSharding(value))});
+  };
+  SmallVector<DictionaryAttr> argAttrs, resultAttrs;
   for (auto [index, value] : llvm::enumerate(reads)) {
     BlockArgument arg = body->getArgument(index);
     arg.setLoc(value.getLoc());
     mapping.map(value, arg);
-    made.setArgAttr(index, pm::kBufferAttr, buffers[value]);
-    made.setArgAttr(index, pm::kShardingAttr, pm::getSharding(value));
+    argAttrs.push_back(bind(value, buffers[value]));
   }
+  made.setAllArgAttrs(argAttrs);
   builder.setInsertionPointToEnd(body);
   for (Operation &op : function.getBody().front())
     if (current.ops.contains(&op))
@@ -453,9 +457,9 @@ void Splitter::build(Fragment &current) {
     FlatSymbolRefAttr buffer =
         isWrite ? buffers[value]
                 : resultBuffers[current.results[index - current.writes.size()]];
-    made.setResultAttr(index, pm::kBufferAttr, buffer);
-    made.setResultAttr(index, pm::kShardingAttr, pm::getSharding(value));
+    resultAttrs.push_back(bind(value, buffer));
   }
+  made.setAllResultAttrs(resultAttrs);
 }
 
 namespace {

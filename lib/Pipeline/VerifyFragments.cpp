@@ -37,10 +37,7 @@ private:
   FailureOr<pm::BufferOp> bufferOf(const Program &program,
                                    func::FuncOp function, const Twine &what,
                                    Attribute name, Type type) {
-    auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(name);
-    auto buffer = symbol ? pm::ProgramOp(program.op)
-                               .lookupSymbol<pm::BufferOp>(symbol.getAttr())
-                         : pm::BufferOp();
+    pm::BufferOp buffer = program.buffers.lookup(name);
     if (!buffer)
       return LogicalResult(function.emitError(what)
                            << " is bound to no buffer of the program");

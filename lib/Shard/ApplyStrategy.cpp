@@ -1,5 +1,6 @@
 //===- ApplyStrategy.cpp - the mesh and annotations of a strategy ---------===//
 
+#include "FunctionAttrs.h"
 #include "Strategy.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -102,14 +103,13 @@ private:
   void annotate(func::FuncOp function) {
     MLIRContext *context = &getContext();
     auto mesh = FlatSymbolRefAttr::get(context, "mesh");
+    SmallVector<Attribute> shardings(function.getNumArguments());
     for (unsigned index = 0; index < function.getNumArguments(); ++index) {
       auto type =
           dyn_cast<RankedTensorType>(function.getArgumentTypes()[index]);
-      if (!type || !function.getArgAttr(index, pm::kStateAttr))
-        continue;
-      function.setArgAttr(
-          index, pm::kShardingAttr,
-          pm::ShardingAttr::getReplicated(context, mesh, type.getRank()));
+      if (type && function.getArgAttr(index, pm::kStateAttr))
+        shardings[index] =
+            pm::ShardingAttr::getReplicated(context, mesh, type.getRank());
     }
     forEachBatchInput(function, [&](unsigned index, RankedTensorType type) {
       SmallVector<pm::DimShardingAttr> dims(type.getRank(),
@@ -117,9 +117,9 @@ private:
       dims[0] =
           pm::DimShardingAttr::get(context, {StringAttr::get(context, "dp"),
                                              StringAttr::get(context, "mb")});
-      function.setArgAttr(index, pm::kShardingAttr,
-                          pm::ShardingAttr::get(context, mesh, dims));
+      shardings[index] = pm::ShardingAttr::get(context, mesh, dims);
     });
+    setArgAttrs(function, pm::kShardingAttr, shardings);
   }
 };
 } // namespace

@@ -1,5 +1,6 @@
 //===- Propagate.cpp - a sharding for every value -------------------------===//
 
+#include "FunctionAttrs.h"
 #include "ShardingAlgebra.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -45,8 +46,10 @@ public:
       for (OpInfo &info : llvm::reverse(ops))
         changed |= propagateDims(info);
     }
+    SmallVector<Attribute> given;
     for (BlockArgument arg : function.getArguments())
-      pm::setSharding(arg, states[arg].sharding.toAttr(mesh));
+      given.push_back(states[arg].sharding.toAttr(mesh));
+    setArgAttrs(function, pm::kShardingAttr, given);
     for (OpInfo &info : ops)
       rules[info.op] = &info.rule;
     for (OpInfo &info : ops)
@@ -320,24 +323,27 @@ void Propagation::settle(OpInfo &info) {
 }
 
 void Propagation::settleResults() {
+  llvm::DenseMap<Attribute, Value> stateArgs;
+  for (BlockArgument arg : function.getArguments())
+    if (Attribute state =
+            function.getArgAttr(arg.getArgNumber(), pm::kStateAttr))
+      stateArgs.try_emplace(state, arg);
   Operation *terminator = function.getBody().front().getTerminator();
+  SmallVector<Attribute> targets;
   for (OpOperand &operand : terminator->getOpOperands()) {
     unsigned index = operand.getOperandNumber();
     ValueSharding target = states[operand.get()].sharding;
     target.partial.clear();
+    Attribute state = function.getResultAttr(index, pm::kStateAttr);
     if (auto given = function.getResultAttrOfType<pm::ShardingAttr>(
-            index, pm::kShardingAttr)) {
+            index, pm::kShardingAttr))
       target = ValueSharding(given);
-    } else if (Attribute state =
-                   function.getResultAttr(index, pm::kStateAttr)) {
-      // State ends as it began: both share one buffer.
-      for (BlockArgument arg : function.getArguments())
-        if (function.getArgAttr(arg.getArgNumber(), pm::kStateAttr) == state)
-          target = states[arg].sharding;
-    }
+    else if (Value arg = state ? stateArgs.lookup(state) : Value())
+      target = states[arg].sharding; // Both share one buffer.
     operand.set(reshard(operand.get(), target, terminator));
-    function.setResultAttr(index, pm::kShardingAttr, target.toAttr(mesh));
+    targets.push_back(target.toAttr(mesh));
   }
+  setResultAttrs(function, pm::kShardingAttr, targets);
 }
 
 namespace {
