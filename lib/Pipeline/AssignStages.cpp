@@ -1,10 +1,10 @@
 //===- AssignStages.cpp - a pipeline stage for every op -------------------===//
 
 #include "Stage.h"
-#include "pipemesh/Dialect/PM/PM.h"
-#include "pipemesh/Pipeline/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "pipemesh/Dialect/PM/PM.h"
+#include "pipemesh/Pipeline/Passes.h"
 
 namespace pipemesh {
 #define GEN_PASS_DEF_ASSIGNSTAGESPASS

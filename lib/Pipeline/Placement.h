@@ -3,8 +3,8 @@
 #ifndef PIPEMESH_LIB_PIPELINE_PLACEMENT_H
 #define PIPEMESH_LIB_PIPELINE_PLACEMENT_H
 
-#include "pipemesh/Dialect/PM/PM.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "pipemesh/Dialect/PM/PM.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace pipemesh {

@@ -6,8 +6,8 @@ using namespace mlir;
 using namespace pipemesh;
 
 func::FuncOp Program::find(pm::FragmentKind kind, int64_t stage) const {
-  auto found = fragments.find(
-      pm::FragmentAttr::get(op->getContext(), kind, stage));
+  auto found =
+      fragments.find(pm::FragmentAttr::get(op->getContext(), kind, stage));
   return found == fragments.end() ? func::FuncOp() : found->second;
 }
 
@@ -21,6 +21,8 @@ FailureOr<Program> pipemesh::readProgram(ModuleOp module) {
         << (program.mesh ? "a mesh" : "no mesh") << " and " << programs.size()
         << " programs; run pm-split-stages");
   program.op = programs[0];
+  for (auto buffer : program.op.getBody().getOps<pm::BufferOp>())
+    program.buffers[FlatSymbolRefAttr::get(buffer.getSymNameAttr())] = buffer;
   for (auto function : module.getOps<func::FuncOp>()) {
     auto fragment =
         function->getAttrOfType<pm::FragmentAttr>(pm::kFragmentAttr);

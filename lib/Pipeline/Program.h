@@ -3,9 +3,9 @@
 #ifndef PIPEMESH_LIB_PIPELINE_PROGRAM_H
 #define PIPEMESH_LIB_PIPELINE_PROGRAM_H
 
-#include "pipemesh/Dialect/PM/PM.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "pipemesh/Dialect/PM/PM.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace pipemesh {
@@ -14,6 +14,7 @@ struct Program {
   pm::ProgramOp op;
   pm::MeshOp mesh;
   llvm::MapVector<pm::FragmentAttr, mlir::func::FuncOp> fragments;
+  llvm::DenseMap<mlir::Attribute, pm::BufferOp> buffers;
   /// The product of the sizes of the temporal axes.
   int64_t microBatches = 1;
 

@@ -41,11 +41,10 @@ private:
     builder.setInsertionPointToEnd(&role.getBody().front());
     auto add = [&](FragmentKind kind, int64_t microBatch) {
       if (program.find(kind, /*stage=*/0))
-        pm::ActionOp::create(
-            builder, role.getLoc(),
-            pm::FragmentKindAttr::get(&getContext(), kind),
-            builder.getI64IntegerAttr(0),
-            builder.getI64IntegerAttr(microBatch));
+        pm::ActionOp::create(builder, role.getLoc(),
+                             pm::FragmentKindAttr::get(&getContext(), kind),
+                             builder.getI64IntegerAttr(0),
+                             builder.getI64IntegerAttr(microBatch));
     };
     add(FragmentKind::Prologue, 0);
     for (int64_t i = 0; i < program.microBatches; ++i) {

@@ -2,11 +2,11 @@
 
 #include "Placement.h"
 #include "Stage.h"
-#include "pipemesh/Dialect/StableHLO/StableHLO.h"
-#include "pipemesh/Pipeline/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
+#include "pipemesh/Dialect/StableHLO/StableHLO.h"
+#include "pipemesh/Pipeline/Passes.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -44,8 +44,8 @@ public:
 
 private:
   Fragment &fragment(FragmentKind kind) {
-    return *llvm::find_if(
-        fragments, [&](const Fragment &f) { return f.kind == kind; });
+    return *llvm::find_if(fragments,
+                          [&](const Fragment &f) { return f.kind == kind; });
   }
   LogicalResult demand(Fragment &fragment, Value value);
   bool isComputedIn(FragmentKind kind, Value value);
@@ -180,11 +180,9 @@ void Splitter::recompute() {
              user->hasTrait<stablehlo::Elementwise>();
     });
     llvm::SetVector<Operation *> chain;
-    backward.reads.remove(value);
-    if (!inLoops || !canRecompute(value, chain)) {
-      backward.reads.insert(value);
+    if (!inLoops || !canRecompute(value, chain))
       continue;
-    }
+    backward.reads.remove(value);
     fragment(FragmentKind::Forward).writes.remove(value);
     for (Operation *again : chain) {
       backward.ops.insert(again);
@@ -282,8 +280,8 @@ FlatSymbolRefAttr Splitter::makeBuffer(Location loc, StringRef name,
 }
 
 Value Splitter::getAccumulator(unsigned resultIndex) {
-  auto output = function.getResultAttrOfType<StringAttr>(resultIndex,
-                                                         pm::kOutputAttr);
+  auto output =
+      function.getResultAttrOfType<StringAttr>(resultIndex, pm::kOutputAttr);
   if (!output || output.getValue() != "gradient")
     return {};
   Value value =
@@ -302,8 +300,8 @@ void Splitter::makeBuffers() {
   llvm::DenseMap<Attribute, FlatSymbolRefAttr> states;
   for (BlockArgument arg : function.getArguments()) {
     unsigned index = arg.getArgNumber();
-    if (auto state = function.getArgAttrOfType<pm::StateAttr>(
-            index, pm::kStateAttr)) {
+    if (auto state =
+            function.getArgAttrOfType<pm::StateAttr>(index, pm::kStateAttr)) {
       StringRef name = state.getName().getValue();
       StringRef kind = pm::stringifyStateKind(state.getKind());
       bool ofParameter = state.getKind() != pm::StateKind::Step;
@@ -316,8 +314,8 @@ void Splitter::makeBuffers() {
       continue;
     }
     auto input = function.getArgAttrOfType<StringAttr>(index, pm::kInputAttr);
-    std::string name = input ? input.getValue().str()
-                             : ("input" + Twine(index)).str();
+    std::string name =
+        input ? input.getValue().str() : ("input" + Twine(index)).str();
     buffers[arg] =
         makeBuffer(arg.getLoc(), name, pm::BufferKind::Input, arg, name, "");
   }
@@ -372,18 +370,16 @@ void Splitter::makeBuffers() {
       StringRef role, parameter;
       if (auto gradient = gradients.find(value); gradient != gradients.end()) {
         std::string name = outputName(gradient->second, role, parameter);
-        buffers[value] =
-            resultBuffers[gradient->second] =
-                makeBuffer(loc, name, pm::BufferKind::Accumulator, value, role,
-                           parameter);
+        buffers[value] = resultBuffers[gradient->second] = makeBuffer(
+            loc, name, pm::BufferKind::Accumulator, value, role, parameter);
       } else if (placement.isPartial(value)) {
         buffers[value] = makeBuffer(loc, nameOf(value, "sum"),
                                     pm::BufferKind::Accumulator, value, "", "");
       } else if (auto output = outputs.find(value); output != outputs.end()) {
         // Also an output: one buffer serves both.
         std::string name = outputName(output->second, role, parameter);
-        buffers[value] = makeBuffer(loc, name, kindOfOutput(value), value, role,
-                                    parameter);
+        buffers[value] =
+            makeBuffer(loc, name, kindOfOutput(value), value, role, parameter);
         resultBuffers[output->second] = buffers[value];
         llvm::erase(current.results, output->second);
       } else if (current.kind == FragmentKind::Prologue) {
@@ -435,13 +431,19 @@ void Splitter::build(Fragment &current) {
                 pm::FragmentAttr::get(builder.getContext(), current.kind, 0));
   Block *body = made.addEntryBlock();
   IRMapping mapping;
+  auto bind = [&](Value value, Attribute buffer) {
+    return builder.getDictionaryAttr(
+        {builder.getNamedAttr(pm::kBufferAttr, buffer),
+         builder.getNamedAttr(pm::kShardingAttr, pm::getSharding(value))});
+  };
+  SmallVector<DictionaryAttr> argAttrs, resultAttrs;
   for (auto [index, value] : llvm::enumerate(reads)) {
     BlockArgument arg = body->getArgument(index);
     arg.setLoc(value.getLoc());
     mapping.map(value, arg);
-    made.setArgAttr(index, pm::kBufferAttr, buffers[value]);
-    made.setArgAttr(index, pm::kShardingAttr, pm::getSharding(value));
+    argAttrs.push_back(bind(value, buffers[value]));
   }
+  made.setAllArgAttrs(argAttrs);
   builder.setInsertionPointToEnd(body);
   for (Operation &op : function.getBody().front())
     if (current.ops.contains(&op))
@@ -455,9 +457,9 @@ void Splitter::build(Fragment &current) {
     FlatSymbolRefAttr buffer =
         isWrite ? buffers[value]
                 : resultBuffers[current.results[index - current.writes.size()]];
-    made.setResultAttr(index, pm::kBufferAttr, buffer);
-    made.setResultAttr(index, pm::kShardingAttr, pm::getSharding(value));
+    resultAttrs.push_back(bind(value, buffer));
   }
+  made.setAllResultAttrs(resultAttrs);
 }
 
 namespace {
@@ -473,7 +475,8 @@ public:
     }
     auto functions = llvm::to_vector(module.getOps<func::FuncOp>());
     if (functions.size() != 1 || !functions[0].getBody().hasOneBlock()) {
-      module.emitError("a step is one function of one block, but the module has ")
+      module.emitError(
+          "a step is one function of one block, but the module has ")
           << functions.size() << " functions";
       return signalPassFailure();
     }

@@ -12,7 +12,8 @@ using namespace mlir;
 using namespace pipemesh;
 
 namespace {
-class VerifyFragments : public pipemesh::impl::VerifyFragmentsPassBase<VerifyFragments> {
+class VerifyFragments
+    : public pipemesh::impl::VerifyFragmentsPassBase<VerifyFragments> {
 public:
   void runOnOperation() override {
     FailureOr<Program> program = readProgram(getOperation());
@@ -27,8 +28,7 @@ public:
       for (unsigned index = 0; index < function.getNumArguments(); ++index)
         if (failed(verifyArgument(*program, function, fragment, index)))
           return signalPassFailure();
-      if (fragment.isPerMicroBatch() &&
-          failed(verifySums(*program, function)))
+      if (fragment.isPerMicroBatch() && failed(verifySums(*program, function)))
         return signalPassFailure();
     }
   }
@@ -37,11 +37,7 @@ private:
   FailureOr<pm::BufferOp> bufferOf(const Program &program,
                                    func::FuncOp function, const Twine &what,
                                    Attribute name, Type type) {
-    auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(name);
-    auto buffer =
-        symbol ? pm::ProgramOp(program.op).lookupSymbol<pm::BufferOp>(
-                     symbol.getAttr())
-               : pm::BufferOp();
+    pm::BufferOp buffer = program.buffers.lookup(name);
     if (!buffer)
       return LogicalResult(function.emitError(what)
                            << " is bound to no buffer of the program");
@@ -62,8 +58,8 @@ private:
     if (failed(buffer))
       return failure();
     if (buffer->getKind() == pm::BufferKind::Input)
-      return function.emitError(what) << " writes the input '"
-                                      << buffer->getSymName() << "'";
+      return function.emitError(what)
+             << " writes the input '" << buffer->getSymName() << "'";
     auto sharding = function.getResultAttrOfType<pm::ShardingAttr>(
         index, pm::kShardingAttr);
     // The update leaves the reduced gradient where it was accumulated.
@@ -79,8 +75,8 @@ private:
     auto [other, isNew] = writer.try_emplace(*buffer, fragment);
     if (!isNew)
       return function.emitError(what)
-             << " writes '" << buffer->getSymName()
-             << "', which " << other->second << " writes too";
+             << " writes '" << buffer->getSymName() << "', which "
+             << other->second << " writes too";
     return success();
   }
 
@@ -92,8 +88,8 @@ private:
         function.getArgumentTypes()[index]);
     if (failed(buffer))
       return failure();
-    auto sharding = function.getArgAttrOfType<pm::ShardingAttr>(
-        index, pm::kShardingAttr);
+    auto sharding =
+        function.getArgAttrOfType<pm::ShardingAttr>(index, pm::kShardingAttr);
     if (sharding != buffer->getSharding())
       return function.emitError(what)
              << " is " << sharding << ", but its buffer '"
@@ -104,9 +100,8 @@ private:
     auto written = writer.find(*buffer);
     if (written == writer.end() ||
         written->second.getKind() >= fragment.getKind())
-      return function.emitError(what)
-             << " reads '" << buffer->getSymName()
-             << "', which no earlier fragment writes";
+      return function.emitError(what) << " reads '" << buffer->getSymName()
+                                      << "', which no earlier fragment writes";
     return success();
   }
 

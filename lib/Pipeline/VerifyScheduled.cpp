@@ -13,7 +13,8 @@ using namespace pipemesh;
 using pm::FragmentKind;
 
 namespace {
-class VerifyScheduled : public pipemesh::impl::VerifyScheduledPassBase<VerifyScheduled> {
+class VerifyScheduled
+    : public pipemesh::impl::VerifyScheduledPassBase<VerifyScheduled> {
 public:
   void runOnOperation() override {
     FailureOr<Program> program = readProgram(getOperation());
@@ -54,9 +55,8 @@ private:
     if (!done.insert({present, microBatch}).second)
       return action.emitError("runs a second time");
     // What must have run before this action.
-    for (auto kind :
-         {FragmentKind::Prologue, FragmentKind::Forward, FragmentKind::Backward,
-          FragmentKind::Update}) {
+    for (auto kind : {FragmentKind::Prologue, FragmentKind::Forward,
+                      FragmentKind::Backward, FragmentKind::Update}) {
       if (kind >= action.getKind() ||
           !program.fragments.contains(fragment(kind)))
         continue;

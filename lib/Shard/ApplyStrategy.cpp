@@ -1,10 +1,11 @@
 //===- ApplyStrategy.cpp - the mesh and annotations of a strategy ---------===//
 
+#include "FunctionAttrs.h"
 #include "Strategy.h"
-#include "pipemesh/Dialect/PM/PM.h"
-#include "pipemesh/Shard/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "pipemesh/Dialect/PM/PM.h"
+#include "pipemesh/Shard/Passes.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace pipemesh {
@@ -16,7 +17,8 @@ using namespace mlir;
 using namespace pipemesh;
 
 namespace {
-class ApplyStrategy : public pipemesh::impl::ApplyStrategyPassBase<ApplyStrategy> {
+class ApplyStrategy
+    : public pipemesh::impl::ApplyStrategyPassBase<ApplyStrategy> {
 public:
   using ApplyStrategyPassBase::ApplyStrategyPassBase;
 
@@ -44,13 +46,14 @@ public:
 private:
   /// Calls `visit` with each argument that has a batch dimension: a run-time
   /// input with a dimension at all. Scalars, such as rates, have none.
-  static void
-  forEachBatchInput(func::FuncOp function,
-                    llvm::function_ref<void(unsigned, RankedTensorType)> visit) {
+  static void forEachBatchInput(
+      func::FuncOp function,
+      llvm::function_ref<void(unsigned, RankedTensorType)> visit) {
     for (unsigned index = 0; index < function.getNumArguments(); ++index) {
       if (!function.getArgAttr(index, pm::kInputAttr))
         continue;
-      auto type = dyn_cast<RankedTensorType>(function.getArgumentTypes()[index]);
+      auto type =
+          dyn_cast<RankedTensorType>(function.getArgumentTypes()[index]);
       if (type && type.getRank() > 0)
         visit(index, type);
     }
@@ -100,23 +103,23 @@ private:
   void annotate(func::FuncOp function) {
     MLIRContext *context = &getContext();
     auto mesh = FlatSymbolRefAttr::get(context, "mesh");
+    SmallVector<Attribute> shardings(function.getNumArguments());
     for (unsigned index = 0; index < function.getNumArguments(); ++index) {
-      auto type = dyn_cast<RankedTensorType>(function.getArgumentTypes()[index]);
-      if (!type || !function.getArgAttr(index, pm::kStateAttr))
-        continue;
-      function.setArgAttr(index, pm::kShardingAttr,
-                          pm::ShardingAttr::getReplicated(context, mesh,
-                                                          type.getRank()));
+      auto type =
+          dyn_cast<RankedTensorType>(function.getArgumentTypes()[index]);
+      if (type && function.getArgAttr(index, pm::kStateAttr))
+        shardings[index] =
+            pm::ShardingAttr::getReplicated(context, mesh, type.getRank());
     }
     forEachBatchInput(function, [&](unsigned index, RankedTensorType type) {
       SmallVector<pm::DimShardingAttr> dims(type.getRank(),
                                             pm::DimShardingAttr::get(context));
-      dims[0] = pm::DimShardingAttr::get(
-          context, {StringAttr::get(context, "dp"),
-                    StringAttr::get(context, "mb")});
-      function.setArgAttr(index, pm::kShardingAttr,
-                          pm::ShardingAttr::get(context, mesh, dims));
+      dims[0] =
+          pm::DimShardingAttr::get(context, {StringAttr::get(context, "dp"),
+                                             StringAttr::get(context, "mb")});
+      shardings[index] = pm::ShardingAttr::get(context, mesh, dims);
     });
+    setArgAttrs(function, pm::kShardingAttr, shardings);
   }
 };
 } // namespace

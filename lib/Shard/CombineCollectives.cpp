@@ -1,9 +1,9 @@
 //===- CombineCollectives.cpp - buckets of all-reduces --------------------===//
 
 #include "ShardingAlgebra.h"
-#include "pipemesh/Shard/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "pipemesh/Shard/Passes.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace pipemesh {
@@ -20,8 +20,7 @@ struct Key {
   Attribute axes, kind;
   Type element;
   bool operator==(const Key &other) const {
-    return axes == other.axes && kind == other.kind &&
-           element == other.element;
+    return axes == other.axes && kind == other.kind && element == other.element;
   }
 };
 
@@ -107,8 +106,7 @@ void Bucket::close() {
 
 static Key keyOf(pm::AllReduceOp op) {
   return {op.getAxesAttr(), op.getKindAttr(),
-          cast<RankedTensorType>(op.getInputs()[0].getType())
-              .getElementType()};
+          cast<RankedTensorType>(op.getInputs()[0].getType()).getElementType()};
 }
 
 static bool isUniform(pm::AllReduceOp op) {

@@ -1,10 +1,10 @@
 //===- Costs.cpp - arithmetic and traffic of the larger ops ---------------===//
 
 #include "ShardingAlgebra.h"
+#include "mlir/IR/DialectRegistry.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "pipemesh/Shard/Models.h"
-#include "mlir/IR/DialectRegistry.h"
 
 using namespace mlir;
 using namespace pipemesh;
@@ -28,8 +28,7 @@ static OpCost dotGeneral(stablehlo::DotGeneralOp op) {
   OpCost cost = movedOnce(op);
   auto lhs = cast<RankedTensorType>(op.getLhs().getType());
   int64_t contracted = 1;
-  for (int64_t dim :
-       op.getDotDimensionNumbers().getLhsContractingDimensions())
+  for (int64_t dim : op.getDotDimensionNumbers().getLhsContractingDimensions())
     contracted *= lhs.getDimSize(dim);
   cost.flops = 2 * contracted * elementsOf(op.getResult());
   return cost;
@@ -69,8 +68,7 @@ static OpCost attentionGrad(pm::AttentionGradOp op) {
 }
 
 /// A few operations for each element of the largest operand.
-template <int perElement>
-static OpCost perElementCost(Operation *op) {
+template <int perElement> static OpCost perElementCost(Operation *op) {
   OpCost cost = movedOnce(op);
   int64_t elements = 0;
   for (Value operand : op->getOperands())
@@ -99,14 +97,12 @@ static OpCost nothing(Operation *) { return OpCost(); }
 
 namespace {
 template <typename OpTy, auto cost>
-struct CostModel
-    : CostOpInterface::ExternalModel<CostModel<OpTy, cost>, OpTy> {
+struct CostModel : CostOpInterface::ExternalModel<CostModel<OpTy, cost>, OpTy> {
   OpCost getCost(Operation *op) const { return cost(cast<OpTy>(op)); }
 };
 } // namespace
 
-template <typename OpTy, auto cost>
-static void attach(MLIRContext *context) {
+template <typename OpTy, auto cost> static void attach(MLIRContext *context) {
   OpTy::template attachInterface<CostModel<OpTy, cost>>(*context);
 }
 

@@ -7,8 +7,7 @@ using namespace mlir;
 using namespace pipemesh;
 
 bool pipemesh::isPerMicroBatch(FunctionOpInterface function) {
-  auto fragment =
-      function->getAttrOfType<pm::FragmentAttr>(pm::kFragmentAttr);
+  auto fragment = function->getAttrOfType<pm::FragmentAttr>(pm::kFragmentAttr);
   return fragment && fragment.isPerMicroBatch();
 }
 
@@ -21,10 +20,11 @@ Axes pipemesh::activeAxes(ArrayRef<StringAttr> axes, const MeshAxes &mesh,
   return active;
 }
 
-FailureOr<RankedTensorType>
-pipemesh::localTypeOf(Location loc, RankedTensorType global,
-                      const ValueSharding &sharding, const MeshAxes &mesh,
-                      bool temporal) {
+FailureOr<RankedTensorType> pipemesh::localTypeOf(Location loc,
+                                                  RankedTensorType global,
+                                                  const ValueSharding &sharding,
+                                                  const MeshAxes &mesh,
+                                                  bool temporal) {
   SmallVector<int64_t> shape(global.getShape());
   for (auto [dim, axes] : llvm::enumerate(sharding.dims)) {
     bool behindTemporal = false;
@@ -41,12 +41,12 @@ pipemesh::localTypeOf(Location loc, RankedTensorType global,
         continue;
       int64_t size = mesh.sizeOf(axis);
       if (shape[dim] % size != 0)
-        return LogicalResult(
-            emitError(loc)
-            << "axis '" << axis.getValue() << "' of size " << size
-            << " does not divide dimension " << dim << " of size "
-            << global.getDimSize(dim) << " of a value of type " << global
-            << "; every shard must have the same size");
+        return LogicalResult(emitError(loc)
+                             << "axis '" << axis.getValue() << "' of size "
+                             << size << " does not divide dimension " << dim
+                             << " of size " << global.getDimSize(dim)
+                             << " of a value of type " << global
+                             << "; every shard must have the same size");
       shape[dim] /= size;
     }
   }

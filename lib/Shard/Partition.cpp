@@ -1,10 +1,10 @@
 //===- Partition.cpp - local shapes, and collectives for reshards ---------===//
 
 #include "LocalType.h"
-#include "pipemesh/Dialect/StableHLO/StableHLO.h"
-#include "pipemesh/Shard/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "pipemesh/Dialect/StableHLO/StableHLO.h"
+#include "pipemesh/Shard/Passes.h"
 
 namespace pipemesh {
 #define GEN_PASS_DEF_PARTITIONPASS
@@ -91,9 +91,8 @@ LogicalResult Partitioner::run() {
   for (Operation &op : llvm::make_early_inc_range(body.without_terminator()))
     if (failed(convert(&op)))
       return failure();
-  function.setFunctionType(
-      builder.getFunctionType(body.getArgumentTypes(),
-                              body.getTerminator()->getOperandTypes()));
+  function.setFunctionType(builder.getFunctionType(
+      body.getArgumentTypes(), body.getTerminator()->getOperandTypes()));
   return success();
 }
 
@@ -175,8 +174,8 @@ Value Partitioner::offsetOf(Location loc, ArrayRef<StringAttr> axes,
   for (StringAttr axis : axes) {
     Value index = axisIndex(loc, axis);
     if (block) {
-      block = stablehlo::MulOp::create(
-          builder, loc, block, constantI32(loc, mesh.sizeOf(axis)));
+      block = stablehlo::MulOp::create(builder, loc, block,
+                                       constantI32(loc, mesh.sizeOf(axis)));
       block = stablehlo::AddOp::create(builder, loc, block, index);
     } else {
       block = index;
@@ -248,8 +247,7 @@ LogicalResult Partitioner::convertIota(stablehlo::IotaOp op) {
         offset);
   Value spread = stablehlo::BroadcastInDimOp::create(
       builder, loc, *type, offset, builder.getDenseI64ArrayAttr({}));
-  Value sum =
-      stablehlo::AddOp::create(builder, loc, op.getResult(), spread);
+  Value sum = stablehlo::AddOp::create(builder, loc, op.getResult(), spread);
   op.getResult().replaceAllUsesExcept(sum, sum.getDefiningOp());
   shardings[sum] = shardings[op.getResult()];
   return success();
@@ -335,10 +333,9 @@ public:
         return signalPassFailure();
     WalkResult result = getOperation().walk([&](pm::BufferOp buffer) {
       auto global = cast<RankedTensorType>(buffer.getType());
-      FailureOr<RankedTensorType> local =
-          localTypeOf(buffer.getLoc(), global,
-                      ValueSharding(buffer.getSharding()), mesh,
-                      /*temporal=*/true);
+      FailureOr<RankedTensorType> local = localTypeOf(
+          buffer.getLoc(), global, ValueSharding(buffer.getSharding()), mesh,
+          /*temporal=*/true);
       if (failed(local))
         return WalkResult::interrupt();
       buffer.setGlobalTypeAttr(TypeAttr::get(global));

@@ -1,9 +1,9 @@
 //===- Pipelines.cpp - the named pipelines of this phase ------------------===//
 
-#include "pipemesh/Shard/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "pipemesh/Shard/Passes.h"
 
 using namespace mlir;
 using namespace pipemesh;

@@ -1,10 +1,11 @@
 //===- Propagate.cpp - a sharding for every value -------------------------===//
 
+#include "FunctionAttrs.h"
 #include "ShardingAlgebra.h"
-#include "pipemesh/Shard/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "pipemesh/Shard/Passes.h"
 
 namespace pipemesh {
 #define GEN_PASS_DEF_PROPAGATEPASS
@@ -45,8 +46,10 @@ public:
       for (OpInfo &info : llvm::reverse(ops))
         changed |= propagateDims(info);
     }
+    SmallVector<Attribute> given;
     for (BlockArgument arg : function.getArguments())
-      pm::setSharding(arg, states[arg].sharding.toAttr(mesh));
+      given.push_back(states[arg].sharding.toAttr(mesh));
+    setArgAttrs(function, pm::kShardingAttr, given);
     for (OpInfo &info : ops)
       rules[info.op] = &info.rule;
     for (OpInfo &info : ops)
@@ -115,9 +118,8 @@ LogicalResult Propagation::readAnnotations() {
     }
     state.sharding = ValueSharding(given);
     // An open dimension may still be extended.
-    state.fixed &= llvm::none_of(given.getDims(), [](pm::DimShardingAttr dim) {
-      return dim.getOpen();
-    });
+    state.fixed &= llvm::none_of(
+        given.getDims(), [](pm::DimShardingAttr dim) { return dim.getOpen(); });
     return checkAxes(value.getLoc(), state.sharding);
   };
   for (BlockArgument arg : function.getArguments()) {
@@ -264,13 +266,12 @@ bool Propagation::isReducedAnyhow(Value value) {
     if (rule == rules.end()) // A reshard that an earlier use has asked for.
       return isa<pm::ReshardOp>(user) ||
              user->hasTrait<OpTrait::IsTerminator>();
-    return llvm::none_of(
-        rule->second->linearSets, [&](ArrayRef<unsigned> set) {
-          return llvm::all_of(user->getOpOperands(), [&](OpOperand &operand) {
-            return operand.get() != value ||
-                   llvm::is_contained(set, operand.getOperandNumber());
-          });
-        });
+    return llvm::none_of(rule->second->linearSets, [&](ArrayRef<unsigned> set) {
+      return llvm::all_of(user->getOpOperands(), [&](OpOperand &operand) {
+        return operand.get() != value ||
+               llvm::is_contained(set, operand.getOperandNumber());
+      });
+    });
   });
 }
 
@@ -285,8 +286,7 @@ void Propagation::settle(OpInfo &info) {
   }
   if (auto existing = dyn_cast<pm::ReshardOp>(op)) {
     ValueSharding source(existing.getSource()), target(existing.getTarget());
-    existing.getInputMutable().assign(
-        reshard(existing.getInput(), source, op));
+    existing.getInputMutable().assign(reshard(existing.getInput(), source, op));
     resharded.try_emplace({existing.getInput(), existing.getTarget()},
                           existing.getResult());
     define(existing->getResult(0), target);
@@ -312,8 +312,7 @@ void Propagation::settle(OpInfo &info) {
     operands.push_back(&states.find(operand)->second.sharding);
   for (Value result : op->getResults())
     results.push_back(&states.find(result)->second.sharding);
-  FactorAxes factors =
-      chooseFactorAxes(op, info.rule, mesh, operands, results);
+  FactorAxes factors = chooseFactorAxes(op, info.rule, mesh, operands, results);
   OpShardings shardings = inferOpShardings(
       op, info.rule, factors, mesh, operands, /*late=*/false,
       [&](unsigned index) { return isReducedAnyhow(op->getOperand(index)); });
@@ -324,24 +323,27 @@ void Propagation::settle(OpInfo &info) {
 }
 
 void Propagation::settleResults() {
+  llvm::DenseMap<Attribute, Value> stateArgs;
+  for (BlockArgument arg : function.getArguments())
+    if (Attribute state =
+            function.getArgAttr(arg.getArgNumber(), pm::kStateAttr))
+      stateArgs.try_emplace(state, arg);
   Operation *terminator = function.getBody().front().getTerminator();
+  SmallVector<Attribute> targets;
   for (OpOperand &operand : terminator->getOpOperands()) {
     unsigned index = operand.getOperandNumber();
     ValueSharding target = states[operand.get()].sharding;
     target.partial.clear();
+    Attribute state = function.getResultAttr(index, pm::kStateAttr);
     if (auto given = function.getResultAttrOfType<pm::ShardingAttr>(
-            index, pm::kShardingAttr)) {
+            index, pm::kShardingAttr))
       target = ValueSharding(given);
-    } else if (Attribute state =
-                   function.getResultAttr(index, pm::kStateAttr)) {
-      // State ends as it began: both share one buffer.
-      for (BlockArgument arg : function.getArguments())
-        if (function.getArgAttr(arg.getArgNumber(), pm::kStateAttr) == state)
-          target = states[arg].sharding;
-    }
+    else if (Value arg = state ? stateArgs.lookup(state) : Value())
+      target = states[arg].sharding; // Both share one buffer.
     operand.set(reshard(operand.get(), target, terminator));
-    function.setResultAttr(index, pm::kShardingAttr, target.toAttr(mesh));
+    targets.push_back(target.toAttr(mesh));
   }
+  setResultAttrs(function, pm::kShardingAttr, targets);
 }
 
 namespace {
@@ -355,8 +357,7 @@ public:
       return signalPassFailure();
     }
     for (auto function : getOperation().getOps<func::FuncOp>())
-      if (!function.isExternal() &&
-          failed(Propagation(function, mesh).run()))
+      if (!function.isExternal() && failed(Propagation(function, mesh).run()))
         return signalPassFailure();
   }
 };

@@ -1,8 +1,8 @@
 //===- ShardingAlgebra.cpp - shardings under an op's rule -----------------===//
 
 #include "ShardingAlgebra.h"
-#include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "mlir/IR/Matchers.h"
+#include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
@@ -204,11 +204,10 @@ static bool dropInexpressible(ArrayRef<SmallVector<DimFactors>> values,
   return dropped;
 }
 
-FactorAxes
-pipemesh::chooseFactorAxes(Operation *op, const ShardingRule &rule,
-                           const MeshAxes &mesh,
-                           ArrayRef<const ValueSharding *> operands,
-                           ArrayRef<const ValueSharding *> results) {
+FactorAxes pipemesh::chooseFactorAxes(Operation *op, const ShardingRule &rule,
+                                      const MeshAxes &mesh,
+                                      ArrayRef<const ValueSharding *> operands,
+                                      ArrayRef<const ValueSharding *> results) {
   SmallVector<SmallVector<Candidate, 4>> candidates(rule.factors.size());
   auto read = [&](ArrayRef<const ValueSharding *> values,
                   ArrayRef<SmallVector<DimFactors>> dims, TypeRange types) {

@@ -82,11 +82,11 @@ struct OpShardings {
 /// must be. Partial values flow where the op is linear, except those of the
 /// operands that `isBlocked` names. With `late`, also where that makes more
 /// bytes partial.
-OpShardings
-inferOpShardings(mlir::Operation *op, const ShardingRule &rule,
-                 const FactorAxes &factors, const MeshAxes &mesh,
-                 llvm::ArrayRef<const ValueSharding *> operands, bool late,
-                 llvm::function_ref<bool(unsigned)> isBlocked);
+OpShardings inferOpShardings(mlir::Operation *op, const ShardingRule &rule,
+                             const FactorAxes &factors, const MeshAxes &mesh,
+                             llvm::ArrayRef<const ValueSharding *> operands,
+                             bool late,
+                             llvm::function_ref<bool(unsigned)> isBlocked);
 
 /// The rule of an op, or one that replicates everything; `hasRule` tells which.
 ShardingRule getRule(mlir::Operation *op, bool &hasRule);

@@ -36,8 +36,10 @@ FailureOr<Strategy> pipemesh::parseStrategy(StringRef text,
     name = name.trim();
     value = value.trim();
     if (name.empty() || value.empty())
-      return fail("strategy '" + text + "': expected word=size, such as dp=2, "
-                  "but found '" + item.trim() + "'");
+      return fail("strategy '" + text +
+                  "': expected word=size, such as dp=2, "
+                  "but found '" +
+                  item.trim() + "'");
     if (llvm::is_contained(laterWords, name))
       return fail("strategy '" + text + "': '" + name +
                   "' is a strategy of a later version; this one has dp and mb");

@@ -1,9 +1,9 @@
 //===- VerifyPartitioned.cpp - the verifier of SPMD fragments -------------===//
 
 #include "LocalType.h"
-#include "pipemesh/Shard/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "pipemesh/Shard/Passes.h"
 
 namespace pipemesh {
 #define GEN_PASS_DEF_VERIFYPARTITIONEDPASS
@@ -26,18 +26,17 @@ static LogicalResult verifyCollective(pm::AllReduceOp op,
   return success();
 }
 
+using Buffers = llvm::DenseMap<Attribute, pm::BufferOp>;
+
 /// The value of a fragment against the buffer that it is bound to.
 static LogicalResult verifyBinding(func::FuncOp function, const Twine &what,
                                    Attribute name, Type type,
-                                   const MeshAxes &mesh) {
+                                   const MeshAxes &mesh,
+                                   const Buffers &buffers) {
   auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(name);
   if (!symbol)
     return function.emitError(what) << " is bound to no buffer";
-  pm::BufferOp buffer;
-  for (auto program :
-       function->getParentOfType<ModuleOp>().getOps<pm::ProgramOp>())
-    if (auto found = program.lookupSymbol<pm::BufferOp>(symbol.getAttr()))
-      buffer = found;
+  pm::BufferOp buffer = buffers.lookup(symbol);
   if (!buffer)
     return function.emitError(what)
            << " is bound to " << symbol << ", which the program does not have";
@@ -49,9 +48,8 @@ static LogicalResult verifyBinding(func::FuncOp function, const Twine &what,
   if (failed(local))
     return failure();
   if (*local != type)
-    return function.emitError(what)
-           << " is " << type << ", but its buffer " << symbol << " gives "
-           << *local;
+    return function.emitError(what) << " is " << type << ", but its buffer "
+                                    << symbol << " gives " << *local;
   return success();
 }
 
@@ -66,6 +64,10 @@ public:
       return signalPassFailure();
     }
     MeshAxes mesh(meshOp);
+    buffers.clear();
+    getOperation().walk([&](pm::BufferOp buffer) {
+      buffers[FlatSymbolRefAttr::get(buffer.getSymNameAttr())] = buffer;
+    });
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (failed(verify(function, mesh)))
         return signalPassFailure();
@@ -90,14 +92,16 @@ private:
     for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
       if (failed(verifyBinding(function, "argument " + Twine(index),
                                function.getArgAttr(index, pm::kBufferAttr),
-                               type, mesh)))
+                               type, mesh, buffers)))
         return failure();
     for (auto [index, type] : llvm::enumerate(function.getResultTypes()))
       if (failed(verifyBinding(function, "result " + Twine(index),
                                function.getResultAttr(index, pm::kBufferAttr),
-                               type, mesh)))
+                               type, mesh, buffers)))
         return failure();
     return success();
   }
+
+  Buffers buffers;
 };
 } // namespace

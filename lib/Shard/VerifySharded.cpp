@@ -1,9 +1,9 @@
 //===- VerifySharded.cpp - the verifier of the sharded level --------------===//
 
 #include "ShardingAlgebra.h"
-#include "pipemesh/Shard/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "pipemesh/Shard/Passes.h"
 
 namespace pipemesh {
 #define GEN_PASS_DEF_VERIFYSHARDEDPASS
@@ -14,7 +14,8 @@ using namespace mlir;
 using namespace pipemesh;
 
 namespace {
-class VerifySharded : public pipemesh::impl::VerifyShardedPassBase<VerifySharded> {
+class VerifySharded
+    : public pipemesh::impl::VerifyShardedPassBase<VerifySharded> {
 public:
   void runOnOperation() override {
     pm::MeshOp mesh = pm::lookupMesh(getOperation());
@@ -39,17 +40,16 @@ private:
 } // namespace
 
 /// Reads and checks the sharding of an argument or a result.
-LogicalResult VerifySharded::read(Operation *op, Value value,
-                                  const Twine &what, const MeshAxes &mesh) {
+LogicalResult VerifySharded::read(Operation *op, Value value, const Twine &what,
+                                  const MeshAxes &mesh) {
   pm::ShardingAttr attr = pm::getSharding(value);
   if (!attr)
     return op->emitError(what)
            << " has no sharding; every value of a sharded graph has one";
   for (pm::DimShardingAttr dim : attr.getDims())
     if (dim.getOpen())
-      return op->emitError(what)
-             << " has an open dimension in " << attr
-             << "; after propagation all are closed";
+      return op->emitError(what) << " has an open dimension in " << attr
+                                 << "; after propagation all are closed";
   ValueSharding &sharding = shardings[value] = ValueSharding(attr);
   Axes all = sharding.partial;
   for (const Axes &axes : sharding.dims)
@@ -84,9 +84,9 @@ LogicalResult VerifySharded::verifyOp(Operation *op, const MeshAxes &mesh) {
   for (Value result : op->getResults())
     results.push_back(&shardings.find(result)->second);
   FactorAxes factors = chooseFactorAxes(op, rule, mesh, operands, results);
-  OpShardings wanted = inferOpShardings(op, rule, factors, mesh, operands,
-                                        /*late=*/true,
-                                        [](unsigned) { return false; });
+  OpShardings wanted =
+      inferOpShardings(op, rule, factors, mesh, operands,
+                       /*late=*/true, [](unsigned) { return false; });
   for (auto [index, needed] : llvm::enumerate(wanted.operands))
     if (needed != *operands[index])
       return op->emitError("operand ")
@@ -107,8 +107,8 @@ LogicalResult VerifySharded::verify(func::FuncOp function,
     return function.emitError("a sharded function has one block, not ")
            << function.getBody().getBlocks().size();
   for (BlockArgument arg : function.getArguments())
-    if (failed(read(function, arg, "argument " + Twine(arg.getArgNumber()),
-                    mesh)))
+    if (failed(
+            read(function, arg, "argument " + Twine(arg.getArgNumber()), mesh)))
       return failure();
   for (Operation &op : function.getBody().front().without_terminator()) {
     for (OpResult result : op.getResults())
@@ -124,8 +124,8 @@ LogicalResult VerifySharded::verify(func::FuncOp function,
     const ValueSharding &sharding = shardings[operand.get()];
     if (!sharding.partial.empty())
       return terminator->emitError("result ")
-             << index << " of the function is partial: "
-             << sharding.toAttr(mesh);
+             << index
+             << " of the function is partial: " << sharding.toAttr(mesh);
     auto given = function.getResultAttrOfType<pm::ShardingAttr>(
         index, pm::kShardingAttr);
     if (!given || ValueSharding(given) != sharding)

@@ -17,10 +17,11 @@ SmallVector<Value> RopeOp::decompose(OpBuilder &builder) {
   Value x2 = b.slice(x, 3, half, shape[3]);
   Value cos = b.broadcast(getCos(), {1, 3}, TensorBuilder::shapeOf(x1));
   Value sin = b.broadcast(getSin(), {1, 3}, TensorBuilder::shapeOf(x1));
-  if (getInverse())
-    sin = b.neg(sin);
-  Value first = b.sub(b.mul(x1, cos), b.mul(x2, sin));
-  Value second = b.add(b.mul(x2, cos), b.mul(x1, sin));
+  Value cos1 = b.mul(x1, cos), sin1 = b.mul(x1, sin);
+  Value cos2 = b.mul(x2, cos), sin2 = b.mul(x2, sin);
+  bool inverse = getInverse();
+  Value first = inverse ? b.add(cos1, sin2) : b.sub(cos1, sin2);
+  Value second = inverse ? b.sub(cos2, sin1) : b.add(cos2, sin1);
   return {b.concat({first, second}, 3)};
 }
 

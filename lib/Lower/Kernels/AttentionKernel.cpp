@@ -10,10 +10,10 @@
 
 #include "KernelCode.h"
 #include "ScalarOps.h"
-#include "pipemesh/Dialect/PM/PM.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "pipemesh/Dialect/PM/PM.h"
 
 using namespace mlir;
 using namespace pipemesh;
@@ -146,12 +146,11 @@ void AttentionEmitter::multiply(bool transA, bool transB, Value m, Value n,
                                 Value b, Value ldb, double beta, Value c,
                                 Value ldc) {
   Type pointer = code.context.getType();
-  auto type = LLVM::LLVMFunctionType::get(
-      LLVM::LLVMVoidType::get(builder.getContext()),
-      {i64, i64, i64, i64, i64, f32, pointer, i64, pointer, i64, f32, pointer,
-       i64});
-  Value function =
-      LLVM::LoadOp::create(builder, loc, pointer, code.context, 8);
+  auto type =
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()),
+                                  {i64, i64, i64, i64, i64, f32, pointer, i64,
+                                   pointer, i64, f32, pointer, i64});
+  Value function = LLVM::LoadOp::create(builder, loc, pointer, code.context, 8);
   LLVM::CallOp::create(builder, loc, type,
                        ValueRange{function, code.index(transA),
                                   code.index(transB), m, n, k,
@@ -166,9 +165,8 @@ Value AttentionEmitter::horizontal(Value vector, bool maximum) {
       return vector::ShuffleOp::create(builder, loc, vector, vector, lanes);
     };
     Value low = half(0), high = half(width);
-    vector = maximum
-                 ? Value(arith::MaximumFOp::create(builder, loc, low, high))
-                 : addf(low, high);
+    vector = maximum ? Value(arith::MaximumFOp::create(builder, loc, low, high))
+                     : addf(low, high);
   }
   return vector::ExtractOp::create(builder, loc, vector, ArrayRef<int64_t>{0});
 }
@@ -181,8 +179,7 @@ void AttentionEmitter::fill(Value row, Value low, Value high, double value) {
   });
 }
 
-void AttentionEmitter::forSize(
-    llvm::function_ref<void(Value, unsigned)> body) {
+void AttentionEmitter::forSize(llvm::function_ref<void(Value, unsigned)> body) {
   int64_t whole = size / code.vectorWidth * code.vectorWidth;
   for (int64_t i = 0; i < whole; i += code.vectorWidth)
     body(code.index(i), code.vectorWidth);
@@ -218,14 +215,14 @@ void AttentionEmitter::softmaxRow(Value row, Value low, Value high, Value count,
                 })[0];
   Value maximum = horizontal(maxima, true);
   Value shift = code.splat(maximum, width);
-  Value sums = code.loop(
-      low, high, width, code.constant(vectorType, 0),
-      [&](Value i, ValueRange carried) -> SmallVector<Value> {
-        Value power = math::ExpOp::create(builder, loc,
-                                          subf(vectorAt(row, i), shift));
-        storeAt(power, row, i);
-        return {addf(carried[0], power)};
-      })[0];
+  Value sums =
+      code.loop(low, high, width, code.constant(vectorType, 0),
+                [&](Value i, ValueRange carried) -> SmallVector<Value> {
+                  Value power = math::ExpOp::create(
+                      builder, loc, subf(vectorAt(row, i), shift));
+                  storeAt(power, row, i);
+                  return {addf(carried[0], power)};
+                })[0];
   Value sum = horizontal(sums, false);
   fill(row, high, count, 0);
   if (window > 0)
@@ -255,40 +252,45 @@ void AttentionEmitter::emitForward(pm::AttentionOp op, KernelInfo &info) {
   code.loop(code.begin, code.end, 1, {}, [&](Value i, ValueRange) {
     Value b = arith::DivUIOp::create(builder, loc, i, code.index(heads));
     Value h = arith::RemUIOp::create(builder, loc, i, code.index(heads));
-    Value keyHead = arith::DivUIOp::create(builder, loc, h,
-                                           code.index(heads / keyHeads));
+    Value keyHead =
+        arith::DivUIOp::create(builder, loc, h, code.index(heads / keyHeads));
     Value lseRow = code.address(lse, f32, code.mul(i, sequence));
-    code.loop(code.index(0), code.index(sequence), block, {}, [&](Value first,
-                                                                  ValueRange) {
-      Block part = getBlock(first);
-      Value q = head(query, b, sequence, first, heads, h);
-      Value k = head(key, b, keys, part.firstKey, keyHeads, keyHead);
-      Value v = head(value, b, keys, part.firstKey, keyHeads, keyHead);
-      Value o = head(result, b, sequence, first, heads, h);
-      multiply(false, true, part.queries, part.keys, length, scale, q,
-               queryStride, k, keyStride, 0, scores, scoreStride);
-      code.loop(code.index(0), part.queries, 1, {}, [&](Value r, ValueRange) {
-        auto [low, high] = getRange(part, r);
-        Value row = code.address(scores, f32, code.mul(r, stride));
-        softmaxRow(row, low, high, part.keys, code.address(inverses, f32, r),
-                   code.address(lseRow, f32, code.add(first, r)));
-        return SmallVector<Value>();
-      });
-      multiply(false, false, part.queries, length, part.keys, 1, scores,
-               scoreStride, v, keyStride, 0, o, queryStride);
-      code.loop(code.index(0), part.queries, 1, {}, [&](Value r, ValueRange) {
-        Value factor = code.load(code.address(inverses, f32, r), f32, 1);
-        Value row = code.address(o, f32, code.mul(r, heads * size));
-        forSize([&](Value j, unsigned width) {
-          Value place = code.address(row, f32, j);
-          code.store(mulf(code.load(place, f32, width),
-                          code.splat(factor, width)),
-                     place, f32);
+    code.loop(
+        code.index(0), code.index(sequence), block, {},
+        [&](Value first, ValueRange) {
+          Block part = getBlock(first);
+          Value q = head(query, b, sequence, first, heads, h);
+          Value k = head(key, b, keys, part.firstKey, keyHeads, keyHead);
+          Value v = head(value, b, keys, part.firstKey, keyHeads, keyHead);
+          Value o = head(result, b, sequence, first, heads, h);
+          multiply(false, true, part.queries, part.keys, length, scale, q,
+                   queryStride, k, keyStride, 0, scores, scoreStride);
+          code.loop(
+              code.index(0), part.queries, 1, {}, [&](Value r, ValueRange) {
+                auto [low, high] = getRange(part, r);
+                Value row = code.address(scores, f32, code.mul(r, stride));
+                softmaxRow(row, low, high, part.keys,
+                           code.address(inverses, f32, r),
+                           code.address(lseRow, f32, code.add(first, r)));
+                return SmallVector<Value>();
+              });
+          multiply(false, false, part.queries, length, part.keys, 1, scores,
+                   scoreStride, v, keyStride, 0, o, queryStride);
+          code.loop(
+              code.index(0), part.queries, 1, {}, [&](Value r, ValueRange) {
+                Value factor =
+                    code.load(code.address(inverses, f32, r), f32, 1);
+                Value row = code.address(o, f32, code.mul(r, heads * size));
+                forSize([&](Value j, unsigned width) {
+                  Value place = code.address(row, f32, j);
+                  code.store(mulf(code.load(place, f32, width),
+                                  code.splat(factor, width)),
+                             place, f32);
+                });
+                return SmallVector<Value>();
+              });
+          return SmallVector<Value>();
         });
-        return SmallVector<Value>();
-      });
-      return SmallVector<Value>();
-    });
     return SmallVector<Value>();
   });
 }
@@ -312,7 +314,8 @@ void AttentionEmitter::emitGradient(pm::AttentionGradOp op, KernelInfo &info) {
   int64_t width = code.vectorWidth;
   double infinity = std::numeric_limits<double>::infinity();
 
-  auto computeRow = [&](const Block &part, Value r, Value rowLse, Value rowDot) {
+  auto computeRow = [&](const Block &part, Value r, Value rowLse,
+                        Value rowDot) {
     auto [low, high] = getRange(part, r);
     Value p = code.address(probabilities, f32, code.mul(r, stride));
     Value s = code.address(slopes, f32, code.mul(r, stride));
@@ -338,8 +341,8 @@ void AttentionEmitter::emitGradient(pm::AttentionGradOp op, KernelInfo &info) {
 
   code.loop(code.begin, code.end, 1, {}, [&](Value i, ValueRange) {
     Value b = arith::DivUIOp::create(builder, loc, i, code.index(keyHeads));
-    Value keyHead = arith::RemUIOp::create(builder, loc, i,
-                                           code.index(keyHeads));
+    Value keyHead =
+        arith::RemUIOp::create(builder, loc, i, code.index(keyHeads));
     code.loop(code.index(0), code.index(keys), 1, {}, [&](Value j, ValueRange) {
       for (Value tensor : {keyGrad, valueGrad}) {
         Value row = head(tensor, b, keys, j, keyHeads, keyHead);
@@ -350,45 +353,53 @@ void AttentionEmitter::emitGradient(pm::AttentionGradOp op, KernelInfo &info) {
       }
       return SmallVector<Value>();
     });
-    code.loop(code.index(0), code.index(group), 1, {}, [&](Value g,
-                                                           ValueRange) {
-      Value h = code.add(code.mul(keyHead, group), g);
-      Value lseRow = code.address(
-          lse, f32, code.mul(code.add(code.mul(b, heads), h), sequence));
-      code.loop(code.index(0), code.index(sequence), block, {},
-                [&](Value first, ValueRange) {
-        Block part = getBlock(first);
-        Value q = head(query, b, sequence, first, heads, h);
-        Value o = head(output, b, sequence, first, heads, h);
-        Value dO = head(grad, b, sequence, first, heads, h);
-        Value dq = head(queryGrad, b, sequence, first, heads, h);
-        Value k = head(key, b, keys, part.firstKey, keyHeads, keyHead);
-        Value v = head(value, b, keys, part.firstKey, keyHeads, keyHead);
-        Value dk = head(keyGrad, b, keys, part.firstKey, keyHeads, keyHead);
-        Value dv = head(valueGrad, b, keys, part.firstKey, keyHeads, keyHead);
-        multiply(false, true, part.queries, part.keys, length, scale, q,
-                 queryStride, k, keyStride, 0, probabilities, scoreStride);
-        multiply(false, true, part.queries, part.keys, length, 1, dO,
-                 queryStride, v, keyStride, 0, slopes, scoreStride);
-        code.loop(code.index(0), part.queries, 1, {}, [&](Value r, ValueRange) {
-          Value place = code.mul(r, heads * size);
-          Value rowDot = dot(code.address(dO, f32, place),
-                             code.address(o, f32, place));
-          Value rowLse = code.load(
-              code.address(lseRow, f32, code.add(first, r)), f32, 1);
-          computeRow(part, r, rowLse, rowDot);
+    code.loop(
+        code.index(0), code.index(group), 1, {}, [&](Value g, ValueRange) {
+          Value h = code.add(code.mul(keyHead, group), g);
+          Value lseRow = code.address(
+              lse, f32, code.mul(code.add(code.mul(b, heads), h), sequence));
+          code.loop(
+              code.index(0), code.index(sequence), block, {},
+              [&](Value first, ValueRange) {
+                Block part = getBlock(first);
+                Value q = head(query, b, sequence, first, heads, h);
+                Value o = head(output, b, sequence, first, heads, h);
+                Value dO = head(grad, b, sequence, first, heads, h);
+                Value dq = head(queryGrad, b, sequence, first, heads, h);
+                Value k = head(key, b, keys, part.firstKey, keyHeads, keyHead);
+                Value v =
+                    head(value, b, keys, part.firstKey, keyHeads, keyHead);
+                Value dk =
+                    head(keyGrad, b, keys, part.firstKey, keyHeads, keyHead);
+                Value dv =
+                    head(valueGrad, b, keys, part.firstKey, keyHeads, keyHead);
+                multiply(false, true, part.queries, part.keys, length, scale, q,
+                         queryStride, k, keyStride, 0, probabilities,
+                         scoreStride);
+                multiply(false, true, part.queries, part.keys, length, 1, dO,
+                         queryStride, v, keyStride, 0, slopes, scoreStride);
+                code.loop(code.index(0), part.queries, 1, {},
+                          [&](Value r, ValueRange) {
+                            Value place = code.mul(r, heads * size);
+                            Value rowDot = dot(code.address(dO, f32, place),
+                                               code.address(o, f32, place));
+                            Value rowLse = code.load(
+                                code.address(lseRow, f32, code.add(first, r)),
+                                f32, 1);
+                            computeRow(part, r, rowLse, rowDot);
+                            return SmallVector<Value>();
+                          });
+                multiply(true, false, part.keys, length, part.queries, 1,
+                         probabilities, scoreStride, dO, queryStride, 1, dv,
+                         keyStride);
+                multiply(false, false, part.queries, length, part.keys, scale,
+                         slopes, scoreStride, k, keyStride, 0, dq, queryStride);
+                multiply(true, false, part.keys, length, part.queries, scale,
+                         slopes, scoreStride, q, queryStride, 1, dk, keyStride);
+                return SmallVector<Value>();
+              });
           return SmallVector<Value>();
         });
-        multiply(true, false, part.keys, length, part.queries, 1, probabilities,
-                 scoreStride, dO, queryStride, 1, dv, keyStride);
-        multiply(false, false, part.queries, length, part.keys, scale, slopes,
-                 scoreStride, k, keyStride, 0, dq, queryStride);
-        multiply(true, false, part.keys, length, part.queries, scale, slopes,
-                 scoreStride, q, queryStride, 1, dk, keyStride);
-        return SmallVector<Value>();
-      });
-      return SmallVector<Value>();
-    });
     return SmallVector<Value>();
   });
 }

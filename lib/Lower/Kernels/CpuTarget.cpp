@@ -80,8 +80,7 @@ llvm::Expected<CpuTarget> CpuTarget::get(llvm::StringRef cpu,
     std::unique_ptr<llvm::MCSubtargetInfo> info(
         (*code)->createMCSubtargetInfo(llvm::Triple(target.triple), "", ""));
     if (!info || !info->isCPUStringValid(cpu))
-      return makeError("unknown processor '" + cpu + "' for '" +
-                       target.triple +
+      return makeError("unknown processor '" + cpu + "' for '" + target.triple +
                        "'; `llc -mcpu=help` lists the names, 'native' is this "
                        "machine");
     info.reset((*code)->createMCSubtargetInfo(llvm::Triple(target.triple), cpu,
@@ -115,16 +114,14 @@ llvm::Error pipemesh::emitObject(llvm::Module &module, const CpuTarget &target,
   llvm::Expected<const llvm::Target *> code = lookupTarget(target.triple);
   if (!code)
     return code.takeError();
-  llvm::CodeGenOptLevel level = target.optimizationLevel >= 3
-                                    ? llvm::CodeGenOptLevel::Aggressive
-                                : target.optimizationLevel == 0
-                                    ? llvm::CodeGenOptLevel::None
-                                    : llvm::CodeGenOptLevel::Default;
+  llvm::CodeGenOptLevel level =
+      target.optimizationLevel >= 3   ? llvm::CodeGenOptLevel::Aggressive
+      : target.optimizationLevel == 0 ? llvm::CodeGenOptLevel::None
+                                      : llvm::CodeGenOptLevel::Default;
   llvm::TargetOptions options;
   std::unique_ptr<llvm::TargetMachine> machine((*code)->createTargetMachine(
-      llvm::Triple(target.triple), target.cpu,
-      llvm::join(target.features, ","), options, llvm::Reloc::PIC_,
-      std::nullopt, level));
+      llvm::Triple(target.triple), target.cpu, llvm::join(target.features, ","),
+      options, llvm::Reloc::PIC_, std::nullopt, level));
   if (!machine)
     return makeError("no code generator for processor '" + target.cpu + "'");
   module.setTargetTriple(llvm::Triple(target.triple));
@@ -187,8 +184,7 @@ llvm::Error pipemesh::linkSharedObject(llvm::ArrayRef<std::string> objects,
     linker = llvm::sys::findProgramByName("ld.lld");
   if (!linker)
     return makeError("cannot find the linker ld.lld; install the package "
-                     "lld-" PIPEMESH_LLVM_MAJOR
-                     " or put ld.lld on PATH");
+                     "lld-" PIPEMESH_LLVM_MAJOR " or put ld.lld on PATH");
   llvm::SmallVector<llvm::StringRef> arguments{
       *linker, "-shared", "--gc-sections", "-z", "now", "-o", path};
   for (const std::string &object : objects)

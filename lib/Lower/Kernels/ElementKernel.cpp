@@ -192,8 +192,8 @@ Value ElementEmitter::emitConcatenate(stablehlo::ConcatenateOp op,
   if (first + 1 == op.getInputs().size())
     return at(operand, indices);
   int64_t dim = op.getDimension(), size = shapeOf(operand)[dim];
-  Value inside = compare(arith::CmpIPredicate::ult, indices[dim],
-                         code.index(size));
+  Value inside =
+      compare(arith::CmpIPredicate::ult, indices[dim], code.index(size));
   return choose(
       inside, getRegisterType(elementOf(op.getResult())),
       [&] { return at(operand, indices); },
@@ -210,13 +210,13 @@ Value ElementEmitter::emitPad(stablehlo::PadOp op, ArrayRef<Value> indices) {
   Value inside;
   for (size_t i = 0; i < shape.size(); ++i) {
     Value position = code.add(indices[i], -op.getEdgePaddingLow()[i]);
-    inside = both(inside, compare(arith::CmpIPredicate::sge, position,
-                                  code.index(0)));
+    inside = both(inside,
+                  compare(arith::CmpIPredicate::sge, position, code.index(0)));
     if (int64_t interior = op.getInteriorPadding()[i]) {
       Value step = code.index(interior + 1);
       Value rest = arith::RemSIOp::create(builder, loc, position, step);
-      inside = both(inside, compare(arith::CmpIPredicate::eq, rest,
-                                    code.index(0)));
+      inside =
+          both(inside, compare(arith::CmpIPredicate::eq, rest, code.index(0)));
       position = arith::DivSIOp::create(builder, loc, position, step);
     }
     inside = both(inside, compare(arith::CmpIPredicate::slt, position,
@@ -238,8 +238,7 @@ Value ElementEmitter::emitUpdateSlice(stablehlo::DynamicUpdateSliceOp op,
   Indices inner(indices);
   Value inside;
   for (size_t i = 0; i < shape.size(); ++i) {
-    Value start =
-        clampedIndex(op.getStartIndices()[i], {}, shape[i] - part[i]);
+    Value start = clampedIndex(op.getStartIndices()[i], {}, shape[i] - part[i]);
     if (!start)
       return {};
     inner[i] = sub(indices[i], start);
@@ -310,8 +309,8 @@ Value ElementEmitter::emitOp(Operation *op, ArrayRef<Value> indices) {
   if (op->hasTrait<stablehlo::Elementwise>()) {
     SmallVector<Value> operands;
     for (Value operand : op->getOperands()) {
-      Value value = at(operand, shapeOf(operand).empty() ? ArrayRef<Value>()
-                                                         : indices);
+      Value value =
+          at(operand, shapeOf(operand).empty() ? ArrayRef<Value>() : indices);
       if (!value)
         return {};
       operands.push_back(value);
@@ -348,8 +347,8 @@ Value ElementEmitter::emitOp(Operation *op, ArrayRef<Value> indices) {
   if (auto reverse = dyn_cast<stablehlo::ReverseOp>(op)) {
     inner.assign(indices.begin(), indices.end());
     for (int64_t dim : reverse.getDimensions())
-      inner[dim] = sub(code.index(shapeOf(reverse.getOperand())[dim] - 1),
-                       inner[dim]);
+      inner[dim] =
+          sub(code.index(shapeOf(reverse.getOperand())[dim] - 1), inner[dim]);
     return at(reverse.getOperand(), inner);
   }
   if (auto slice = dyn_cast<stablehlo::SliceOp>(op)) {

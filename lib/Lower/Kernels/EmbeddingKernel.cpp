@@ -2,8 +2,8 @@
 
 #include "KernelCode.h"
 #include "ScalarOps.h"
-#include "pipemesh/Dialect/PM/PM.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "pipemesh/Dialect/PM/PM.h"
 
 using namespace mlir;
 using namespace pipemesh;
@@ -44,8 +44,7 @@ static Value loadId(KernelCode &code, Value ids, Value tensor, Value position) {
   return arith::ExtSIOp::create(code.builder, code.loc, i64, id);
 }
 
-static void emitLookup(KernelCode &code, pm::EmbeddingOp op,
-                       KernelInfo &info) {
+static void emitLookup(KernelCode &code, pm::EmbeddingOp op, KernelInfo &info) {
   RankedTensorType table = typeOf(op.getTable());
   int64_t columns = table.getDimSize(1);
   Type element = table.getElementType();
@@ -86,29 +85,29 @@ static void emitGradient(KernelCode &code, pm::EmbeddingGradOp op,
       });
       return SmallVector<Value>();
     });
-    code.loop(code.index(0), code.index(count), 1, {}, [&](Value i,
-                                                           ValueRange) {
-      Value id = loadId(code, ids, op.getIds(), i);
-      Value above = arith::CmpIOp::create(
-          builder, code.loc, arith::CmpIPredicate::sge, id, first);
-      Value below = arith::CmpIOp::create(
-          builder, code.loc, arith::CmpIPredicate::slt, id, last);
-      Value inside = arith::AndIOp::create(builder, code.loc, above, below);
-      auto branch = scf::IfOp::create(builder, code.loc, inside,
-                                      /*withElseRegion=*/false);
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPointToStart(branch.thenBlock());
-      Value from = code.address(grad, element, code.mul(i, columns));
-      Value to = code.address(result, element, code.mul(id, columns));
-      forColumns(code, columns, [&](Value column, unsigned width) {
-        Value place = code.address(to, element, column);
-        Value sum = arith::AddFOp::create(
-            builder, code.loc, code.load(place, element, width),
-            code.load(code.address(from, element, column), element, width));
-        code.store(sum, place, element);
-      });
-      return SmallVector<Value>();
-    });
+    code.loop(
+        code.index(0), code.index(count), 1, {}, [&](Value i, ValueRange) {
+          Value id = loadId(code, ids, op.getIds(), i);
+          Value above = arith::CmpIOp::create(
+              builder, code.loc, arith::CmpIPredicate::sge, id, first);
+          Value below = arith::CmpIOp::create(
+              builder, code.loc, arith::CmpIPredicate::slt, id, last);
+          Value inside = arith::AndIOp::create(builder, code.loc, above, below);
+          auto branch = scf::IfOp::create(builder, code.loc, inside,
+                                          /*withElseRegion=*/false);
+          OpBuilder::InsertionGuard guard(builder);
+          builder.setInsertionPointToStart(branch.thenBlock());
+          Value from = code.address(grad, element, code.mul(i, columns));
+          Value to = code.address(result, element, code.mul(id, columns));
+          forColumns(code, columns, [&](Value column, unsigned width) {
+            Value place = code.address(to, element, column);
+            Value sum = arith::AddFOp::create(
+                builder, code.loc, code.load(place, element, width),
+                code.load(code.address(from, element, column), element, width));
+            code.store(sum, place, element);
+          });
+          return SmallVector<Value>();
+        });
     return SmallVector<Value>();
   });
 }

@@ -3,12 +3,12 @@
 #include "FusionGroups.h"
 #include "KernelPlan.h"
 #include "ScalarOps.h"
-#include "pipemesh/Dialect/PM/PM.h"
-#include "pipemesh/Lower/Kernels/Passes.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/CSE.h"
+#include "pipemesh/Dialect/PM/PM.h"
+#include "pipemesh/Lower/Kernels/Passes.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -52,7 +52,7 @@ static void decomposeModelOps(Block &block) {
 static int64_t getPieces(int64_t elements) {
   if (elements <= 2 * kSumPiece)
     return 1;
-  int64_t wanted = llvm::divideCeil(elements, kSumPiece);
+  int64_t wanted = std::max<int64_t>(16, llvm::divideCeil(elements, kSumPiece));
   for (int64_t pieces = wanted; pieces < 16 * wanted; ++pieces)
     if (elements % pieces == 0)
       return pieces;
@@ -87,9 +87,9 @@ static void splitFullReductions(Block &block) {
         ArrayRef<int64_t>{pieces, reduction->reducedElements / pieces});
     auto partial = stablehlo::ReduceOp::create(
         builder, op.getLoc(), rows, start, ArrayRef<int64_t>{1}, combiner);
-    auto total = stablehlo::ReduceOp::create(
-        builder, op.getLoc(), partial->getResult(0), init,
-        ArrayRef<int64_t>{0}, combiner);
+    auto total =
+        stablehlo::ReduceOp::create(builder, op.getLoc(), partial->getResult(0),
+                                    init, ArrayRef<int64_t>{0}, combiner);
     Value result = total->getResult(0);
     if (result.getType() != op.getResult(0).getType())
       result = stablehlo::ReshapeOp::create(
@@ -151,8 +151,8 @@ Value Rebuilder::cloneInto(Value value, const FusionGroup &group,
   if (Value mapped = inside.lookupOrNull(value))
     return mapped;
   Operation *op = value.getDefiningOp();
-  bool copied = op && (group.ops.contains(op) ||
-                       groups.isCopiedInto(value, group));
+  bool copied =
+      op && (group.ops.contains(op) || groups.isCopiedInto(value, group));
   if (!copied) {
     inputs.push_back(value);
     Value argument = body.addArgument(value.getType(), value.getLoc());
@@ -170,8 +170,8 @@ std::string Rebuilder::getName(const FusionGroup &group) {
   SmallVector<StringRef> names;
   for (Operation *op : group.ops) {
     StringRef name = op->getName().stripDialect();
-    if (auto origin = dyn_cast_or_null<StringAttr>(
-            op->getDiscardableAttr(kOriginAttr)))
+    if (auto origin =
+            dyn_cast_or_null<StringAttr>(op->getDiscardableAttr(kOriginAttr)))
       name = origin.getValue();
     if (names.size() < 3 && !llvm::is_contained(names, name))
       names.push_back(name);
@@ -278,9 +278,9 @@ LogicalResult Rebuilder::buildKernel(const FusionGroup &group) {
   for (Value input : inputs)
     operands.push_back(getOutside(input));
   SmallVector<Type> types = llvm::to_vector(ValueRange(outputs).getTypes());
-  auto fused = pmrt::FusedOp::create(builder, group.ops.back()->getLoc(), types,
-                                     operands,
-                                     builder.getDenseI64ArrayAttr(inPlace));
+  auto fused =
+      pmrt::FusedOp::create(builder, group.ops.back()->getLoc(), types,
+                            operands, builder.getDenseI64ArrayAttr(inPlace));
   fused->setAttr("name", builder.getStringAttr(getName(group)));
   fused.getBody().push_back(body.release());
   for (auto [output, result] : llvm::zip(outputs, fused.getResults()))

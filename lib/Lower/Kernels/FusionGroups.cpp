@@ -1,10 +1,11 @@
 //===- FusionGroups.cpp - which ops become one kernel ---------------------===//
 
 #include "FusionGroups.h"
-#include "pipemesh/Dialect/PM/PM.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "pipemesh/Dialect/PM/PM.h"
+#include "llvm/ADT/MapVector.h"
 #include <queue>
 
 using namespace mlir;
@@ -56,7 +57,8 @@ void pipemesh::materializeOperands(Block &block) {
     return copies[value] = made->getResult(0);
   };
   for (Operation &op : llvm::make_early_inc_range(block))
-    if (isWhole(&op) || staysOutside(&op) || op.hasTrait<OpTrait::IsTerminator>())
+    if (isWhole(&op) || staysOutside(&op) ||
+        op.hasTrait<OpTrait::IsTerminator>())
       for (OpOperand &operand : op.getOpOperands())
         operand.set(copy(operand.get()));
 }
@@ -106,8 +108,7 @@ static bool isCopiedIntoOps(Value value,
     return true;
   Value source = op->getOperand(0);
   Operation *sourceOp = source.getDefiningOp();
-  return sourceOp &&
-         (ops.contains(sourceOp) || isCopiedIntoOps(source, ops));
+  return sourceOp && (ops.contains(sourceOp) || isCopiedIntoOps(source, ops));
 }
 
 bool FusionGroups::isCopiedInto(Value value, const FusionGroup &group) const {
@@ -153,8 +154,19 @@ static bool isCheap(Operation *op) {
              stablehlo::ConvertOp, stablehlo::MaxOp, stablehlo::MinOp>(op);
 }
 
-/// Gives a sum over rows its own copy of the cheap ops between it and what is in
-/// memory anyway, so that no intermediate is written only for it.
+/// Whether something that stays outside of fused kernels reads the value, which
+/// is then written in any case.
+static bool isReadWhole(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) {
+    if (isa<stablehlo::ReshapeOp>(user))
+      return isReadWhole(user->getResult(0));
+    return staysOutside(user) || isWhole(user) ||
+           user->hasTrait<OpTrait::IsTerminator>();
+  });
+}
+
+/// Gives a sum over rows its own copy of the cheap ops between it and what is
+/// in memory anyway, so that no intermediate is written only for it.
 static void copyProducers(Operation *reduce) {
   OpBuilder builder(reduce);
   llvm::DenseMap<Value, Value> copies;
@@ -165,7 +177,7 @@ static void copyProducers(Operation *reduce) {
     if (op && isCopied(op))
       return op->getNumOperands() == 0 ||
              isInMemory(op->getOperand(0), elements);
-    return !op || staysOutside(op) || isWhole(op) ||
+    return !op || staysOutside(op) || isWhole(op) || isReadWhole(value) ||
            getNumElements(value) * 8 <= elements;
   };
   std::function<bool(Value, int64_t)> canCopy = [&](Value value,
@@ -379,12 +391,8 @@ LogicalResult FusionGroups::place(Operation *op) {
   return success();
 }
 
-LogicalResult FusionGroups::form() {
-  formColumnSums();
-  for (Operation &op : block.without_terminator())
-    if (!isCopied(&op) && failed(place(&op)))
-      return failure();
-  // Sums over the same rows that read a common tensor are made together.
+/// Sums over the same rows that read a common tensor are made together.
+void FusionGroups::mergeColumnSums() {
   for (size_t i = 0; i < groups.size(); ++i) {
     FusionGroup &first = *groups[i];
     if (first.gone || !first.fusable || !isColumnSums(first))
@@ -406,6 +414,60 @@ LogicalResult FusionGroups::form() {
         merge(first, second);
     }
   }
+}
+
+/// Kernels that stand near each other and read the same large tensor read it
+/// once.
+void FusionGroups::mergeSiblings() {
+  constexpr int64_t large = 1 << 12;
+  constexpr unsigned near = 48;
+  llvm::MapVector<Value, llvm::SmallSetVector<FusionGroup *, 4>> readers;
+  for (Operation &op : block.without_terminator()) {
+    FusionGroup *group = groupOf.lookup(&op);
+    if (!group || !group->fusable || isColumnSums(*group))
+      continue;
+    for (Value operand : op.getOperands()) {
+      while (auto reshape = operand.getDefiningOp<stablehlo::ReshapeOp>())
+        operand = reshape.getOperand();
+      Operation *source = operand.getDefiningOp();
+      if (getNumElements(operand) >= large &&
+          !(source && (isCopied(source) || group->ops.contains(source))))
+        readers[operand].insert(group);
+    }
+  }
+  auto first = [&](FusionGroup *group) {
+    unsigned result = ~0u;
+    for (Operation *op : group->ops)
+      result = std::min(result, position.lookup(op));
+    return result;
+  };
+  for (auto &entry : readers) {
+    ArrayRef<FusionGroup *> list = entry.second.getArrayRef();
+    for (size_t i = 0; i + 1 < list.size(); ++i) {
+      FusionGroup *one = list[i], *two = list[i + 1];
+      if (one->gone || two->gone || one == two ||
+          first(two) > first(one) + near || first(one) > first(two) + near ||
+          !canMerge(*one, *two))
+        continue;
+      llvm::SetVector<Operation *> both = one->ops;
+      both.insert(two->ops.begin(), two->ops.end());
+      KernelBody body = makeBody(both);
+      int64_t largest = 0;
+      for (Value output : body.outputs)
+        largest = std::max(largest, getNumElements(output));
+      if (getNumElements(entry.first) * 2 >= largest && isGoodKernel(both))
+        merge(*one, *two);
+    }
+  }
+}
+
+LogicalResult FusionGroups::form() {
+  formColumnSums();
+  for (Operation &op : block.without_terminator())
+    if (!isCopied(&op) && failed(place(&op)))
+      return failure();
+  mergeColumnSums();
+  mergeSiblings();
   sort();
   return success();
 }
@@ -428,9 +490,8 @@ void FusionGroups::sort() {
   auto last = [&](FusionGroup *group) {
     return position.lookup(group->ops.back());
   };
-  llvm::sort(present, [&](FusionGroup *a, FusionGroup *b) {
-    return last(a) < last(b);
-  });
+  llvm::sort(present,
+             [&](FusionGroup *a, FusionGroup *b) { return last(a) < last(b); });
   llvm::DenseSet<FusionGroup *> done;
   std::function<void(FusionGroup *)> visit = [&](FusionGroup *group) {
     if (!done.insert(group).second)

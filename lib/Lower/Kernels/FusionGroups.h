@@ -67,6 +67,8 @@ private:
                       llvm::SmallSetVector<FusionGroup *, 4> &sources) const;
   bool canMerge(FusionGroup &into, FusionGroup &other) const;
   void merge(FusionGroup &into, FusionGroup &other);
+  void mergeColumnSums();
+  void mergeSiblings();
   void sort();
 };
 

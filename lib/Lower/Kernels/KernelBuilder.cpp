@@ -4,12 +4,12 @@
 #include "KernelCode.h"
 #include "KernelLowering.h"
 #include "ScalarOps.h"
-#include "pipemesh/Dialect/PM/PM.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "pipemesh/Dialect/PM/PM.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -165,8 +165,8 @@ FailureOr<KernelInfo> KernelBuilder::getOrCreate(pmrt::FusedOp op) {
   info.flops = countOperations(op.getBody().front());
   // A thread of its own is worth about ten microseconds of work.
   constexpr uint64_t enoughWork = 64 << 10;
-  uint64_t work = std::max<uint64_t>(
-      1, (info.bytes + info.flops) / std::max<int64_t>(1, info.extent));
+  uint64_t work = std::max<uint64_t>(1, (info.bytes + info.flops) /
+                                            std::max<int64_t>(1, info.extent));
   info.grain = std::max<int64_t>(
       1, std::min<int64_t>(info.extent, llvm::divideCeil(enoughWork, work)));
   kernels.push_back(info);

@@ -2,9 +2,9 @@
 
 #include "KernelCode.h"
 #include "ScalarOps.h"
-#include "pipemesh/Dialect/PM/PM.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "pipemesh/Dialect/PM/PM.h"
 
 using namespace mlir;
 using namespace pipemesh;
@@ -16,8 +16,8 @@ KernelCode::KernelCode(ModuleOp module, StringRef name, pmrt::FusedOp op,
   MLIRContext *context = module.getContext();
   Type pointer = LLVM::LLVMPointerType::get(context);
   Type i64 = builder.getI64Type();
-  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context),
-                                          {pointer, i64, i64, pointer, pointer});
+  auto type = LLVM::LLVMFunctionType::get(
+      LLVM::LLVMVoidType::get(context), {pointer, i64, i64, pointer, pointer});
   builder.setInsertionPointToEnd(module.getBody());
   function = LLVM::LLVMFuncOp::create(builder, loc, name, type);
   Block *entry = function.addEntryBlock(builder);
@@ -83,8 +83,8 @@ Value KernelCode::load(Value address, Type element, unsigned width) {
   Value value = LLVM::LoadOp::create(builder, loc, type, address,
                                      getElementBytes(element));
   if (element.isInteger(1))
-    value = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
-                                  value, constant(type, 0));
+    value = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, value,
+                                  constant(type, 0));
   return value;
 }
 
@@ -96,8 +96,7 @@ void KernelCode::store(Value value, Value address, Type element) {
     value = arith::ExtUIOp::create(
         builder, loc, getVectorType(getMemoryType(element), width), value);
   }
-  LLVM::StoreOp::create(builder, loc, value, address,
-                        getElementBytes(element));
+  LLVM::StoreOp::create(builder, loc, value, address, getElementBytes(element));
 }
 
 Value KernelCode::splat(Value scalar, unsigned width) {
@@ -182,8 +181,7 @@ Value pipemesh::emitScalarSource(KernelCode &code, Operation *op) {
     OpBuilder &builder = code.builder;
     Type pointer = code.context.getType();
     Value coordinates = LLVM::LoadOp::create(
-        builder, code.loc, pointer,
-        code.address(code.context, pointer, 1), 8);
+        builder, code.loc, pointer, code.address(code.context, pointer, 1), 8);
     Value coordinate =
         code.load(code.address(coordinates, builder.getI64Type(), position),
                   builder.getI64Type(), 1);

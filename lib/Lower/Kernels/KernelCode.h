@@ -4,10 +4,10 @@
 #define PIPEMESH_LIB_LOWER_KERNELS_KERNELCODE_H
 
 #include "KernelPlan.h"
-#include "pipemesh/Dialect/PMRT/PMRT.h"
-#include "pipemesh/Lower/Kernels/KernelBuilder.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "pipemesh/Dialect/PMRT/PMRT.h"
+#include "pipemesh/Lower/Kernels/KernelBuilder.h"
 
 namespace pipemesh {
 
@@ -73,8 +73,7 @@ private:
 mlir::LogicalResult emitRowKernel(KernelCode &code, const KernelBody &body,
                                   const KernelPlan &plan, KernelInfo &info);
 mlir::LogicalResult emitElementKernel(KernelCode &code, const KernelBody &body,
-                                      const KernelPlan &plan,
-                                      KernelInfo &info);
+                                      const KernelPlan &plan, KernelInfo &info);
 mlir::LogicalResult emitEmbeddingKernel(KernelCode &code, mlir::Operation *op,
                                         KernelInfo &info);
 mlir::LogicalResult emitAttentionKernel(KernelCode &code, mlir::Operation *op,

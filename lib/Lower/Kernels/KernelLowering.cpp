@@ -35,8 +35,9 @@ LogicalResult pipemesh::optimizeKernel(LLVM::LLVMFuncOp function) {
   return success();
 }
 
-/// Functions become polynomials and a power becomes exp(b log a); what no pattern expands would be a call of the mathematical library, which
-/// a kernel has not.
+/// Functions become polynomials and a power becomes exp(b log a); what no
+/// pattern expands would be a call of the mathematical library, which a kernel
+/// has not.
 static LogicalResult expandMath(ModuleOp module) {
   RewritePatternSet patterns(module.getContext());
   math::populateExpansionPatterns(patterns, {"powf"});
@@ -48,9 +49,9 @@ static LogicalResult expandMath(ModuleOp module) {
 static LogicalResult checkMath(ModuleOp module) {
   WalkResult result = module.walk([](Operation *op) {
     if (!isa_and_present<math::MathDialect>(op->getDialect()) ||
-        isa<math::SqrtOp, math::FmaOp, math::AbsFOp, math::AbsIOp,
-            math::CeilOp, math::FloorOp, math::RoundEvenOp,
-            math::CopySignOp, math::TruncOp, math::RoundOp>(op))
+        isa<math::SqrtOp, math::FmaOp, math::AbsFOp, math::AbsIOp, math::CeilOp,
+            math::FloorOp, math::RoundEvenOp, math::CopySignOp, math::TruncOp,
+            math::RoundOp>(op))
       return WalkResult::advance();
     op->emitError("has no expansion for ")
         << op->getResult(0).getType()

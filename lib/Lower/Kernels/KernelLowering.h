@@ -3,9 +3,9 @@
 #ifndef PIPEMESH_LIB_LOWER_KERNELS_KERNELLOWERING_H
 #define PIPEMESH_LIB_LOWER_KERNELS_KERNELLOWERING_H
 
-#include "pipemesh/Lower/Kernels/CpuTarget.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "pipemesh/Lower/Kernels/CpuTarget.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include <memory>

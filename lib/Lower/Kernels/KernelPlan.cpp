@@ -66,9 +66,8 @@ ColumnLoop &Planner::getLoop(unsigned level, int64_t columns) {
   ColumnLoop loop;
   loop.level = level;
   loop.columns = columns;
-  auto *place = llvm::find_if(plan.loops, [&](const ColumnLoop &other) {
-    return other.level > level;
-  });
+  auto *place = llvm::find_if(
+      plan.loops, [&](const ColumnLoop &other) { return other.level > level; });
   return *plan.loops.insert(place, loop);
 }
 
@@ -94,8 +93,8 @@ LogicalResult Planner::visit(Value value, const RowView &view, int64_t low,
   Operation *op = value.getDefiningOp();
   if (isa<stablehlo::ReduceOp>(op)) {
     FailureOr<SimpleReduction> reduction = matchReduction(op);
-    if (failed(reduction) || !reduction->trailing || view.lane ||
-        view.offset || !view.identity || elements != plan.rows)
+    if (failed(reduction) || !reduction->trailing || view.lane || view.offset ||
+        !view.identity || elements != plan.rows)
       return failure();
     if (seenReductions.insert(op).second)
       reductions.push_back(*reduction);
@@ -116,8 +115,8 @@ LogicalResult Planner::visitLoop(ColumnLoop &loop) {
   SmallVector<int64_t> cuts;
   RowView lane{plan.rows, true, 0, true, {}};
   for (Operation *op : loop.reductions)
-    if (failed(visit(op->getOperand(0), lane, 0, loop.columns, loop.level,
-                     cuts)))
+    if (failed(
+            visit(op->getOperand(0), lane, 0, loop.columns, loop.level, cuts)))
       return failure();
   for (unsigned output : loop.outputs)
     if (failed(visit(body.outputs[output], lane, 0, loop.columns, loop.level,
@@ -148,8 +147,7 @@ FailureOr<KernelPlan> Planner::planRows() {
       getLoop(getLevel(output), columns).outputs.push_back(index);
       stored.insert(output);
     }
-    if (failed(visit(output, columns == 1 ? row : lane, 0, columns, 0,
-                     noCuts)))
+    if (failed(visit(output, columns == 1 ? row : lane, 0, columns, 0, noCuts)))
       return failure();
   }
   for (size_t i = 0; i < reductions.size(); ++i) {
@@ -234,8 +232,8 @@ FailureOr<KernelPlan> Planner::planColumns() {
   RowView lane{plan.rows, true, 0, true, {}};
   for (Operation *op : loop.reductions) {
     if (failed(visit(op->getOperand(0), lane, 0, plan.columns, 0, cuts)) ||
-        failed(visit(op->getOperand(1), RowView::uniform(false), 0, 1, 0,
-                     cuts)))
+        failed(
+            visit(op->getOperand(1), RowView::uniform(false), 0, 1, 0, cuts)))
       return failure();
   }
   if (!cuts.empty() || !reductions.empty())

@@ -9,9 +9,9 @@
 #ifndef PIPEMESH_LIB_LOWER_KERNELS_KERNELPLAN_H
 #define PIPEMESH_LIB_LOWER_KERNELS_KERNELPLAN_H
 
-#include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Operation.h"
+#include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"

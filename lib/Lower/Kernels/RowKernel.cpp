@@ -136,8 +136,8 @@ Value RowEmitter::emitIota(stablehlo::IotaOp op, const RowView &view) {
   }
   if (isa<FloatType>(element))
     position = arith::UIToFPOp::create(
-        builder, code.loc,
-        getVectorType(element, view.lane ? width : 1), position);
+        builder, code.loc, getVectorType(element, view.lane ? width : 1),
+        position);
   return position;
 }
 
@@ -153,7 +153,8 @@ Value RowEmitter::emitOp(Operation *op, const RowView &view) {
     OpBuilder::InsertionGuard guard(code.builder);
     if (view.lane && rowAnchor)
       code.builder.setInsertionPoint(rowAnchor);
-    if (mlir::failed(mapOperandViews(&code.builder, op, view, low, high, views)))
+    if (mlir::failed(
+            mapOperandViews(&code.builder, op, view, low, high, views)))
       return {};
   }
   SmallVector<Value> operands;
@@ -268,8 +269,8 @@ void RowEmitter::emitColumnLoop(const ColumnLoop &loop) {
   // columns behind the last whole vector.
   SmallVector<Value> vectors, scalars;
   for (Operation *op : loop.reductions) {
-    Type element = cast<RankedTensorType>(op->getResult(0).getType())
-                       .getElementType();
+    Type element =
+        cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
     Value neutral = arith::ConstantOp::create(
         builder, code.loc,
         getNeutralElement(matchReduction(op)->combiner, element));
@@ -304,15 +305,15 @@ void RowEmitter::emitColumnLoop(const ColumnLoop &loop) {
                  unsigned stride) {
     if (first >= last || failed)
       return;
-    accumulators = code.loop(
-        code.index(first), code.index(last), count * stepWidth, accumulators,
-        [&](Value i, ValueRange carried) {
-          llvm::SaveAndRestore<Operation *> anchor(
-              rowAnchor, builder.getInsertionBlock()->getParentOp());
-          SmallVector<Value> next(carried);
-          step(i, count, stepWidth, next, stride);
-          return next;
-        });
+    accumulators =
+        code.loop(code.index(first), code.index(last), count * stepWidth,
+                  accumulators, [&](Value i, ValueRange carried) {
+                    llvm::SaveAndRestore<Operation *> anchor(
+                        rowAnchor, builder.getInsertionBlock()->getParentOp());
+                    SmallVector<Value> next(carried);
+                    step(i, count, stepWidth, next, stride);
+                    return next;
+                  });
   };
 
   SmallVector<int64_t> bounds{0};
@@ -321,8 +322,8 @@ void RowEmitter::emitColumnLoop(const ColumnLoop &loop) {
   for (size_t part = 0; part + 1 < bounds.size(); ++part) {
     low = bounds[part];
     high = bounds[part + 1];
-    int64_t wide = low + (high - low) / (vectorWidth * unroll) *
-                             (vectorWidth * unroll);
+    int64_t wide =
+        low + (high - low) / (vectorWidth * unroll) * (vectorWidth * unroll);
     int64_t whole = low + (high - low) / vectorWidth * vectorWidth;
     run(low, wide, unroll, vectorWidth, vectors, unroll);
     run(wide, whole, 1, vectorWidth, vectors, unroll);
@@ -398,8 +399,7 @@ void RowEmitter::emitFlat() {
         laneMemo.clear();
         SmallVector<Value> values;
         for (unsigned output : loop.outputs)
-          values.push_back(
-              emitValue(body.outputs[output], identityView(true)));
+          values.push_back(emitValue(body.outputs[output], identityView(true)));
         if (!failed)
           for (auto [output, value] : llvm::zip(loop.outputs, values))
             storeOutput(output, value, true);
@@ -420,40 +420,41 @@ void RowEmitter::emitStrip(Value firstColumn, unsigned stripWidth,
   const ColumnLoop &loop = plan.loops[0];
   SmallVector<Value> accumulators;
   for (Operation *op : loop.reductions) {
-    Type element = cast<RankedTensorType>(op->getResult(0).getType())
-                       .getElementType();
+    Type element =
+        cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
     Value neutral = arith::ConstantOp::create(
         builder, code.loc,
         getNeutralElement(matchReduction(op)->combiner, element));
     accumulators.append(count, code.splat(neutral, stripWidth));
   }
   width = stripWidth;
-  accumulators = code.loop(
-      code.index(0), code.index(plan.rows), 1, accumulators,
-      [&](Value i, ValueRange carried) {
-        SmallVector<Value> next(carried);
-        row = i;
-        rowMemo.clear();
-        for (unsigned u = 0; u < count && !failed; ++u) {
-          column = code.add(firstColumn, u * stripWidth);
-          laneMemo.clear();
-          for (auto [index, op] : llvm::enumerate(loop.reductions)) {
-            Value value = emitValue(op->getOperand(0), identityView(true));
-            if (failed)
-              break;
-            Value &sum = next[index * count + u];
-            sum = combine(op, sum, value, stripWidth);
-          }
-        }
-        return next;
-      });
+  accumulators =
+      code.loop(code.index(0), code.index(plan.rows), 1, accumulators,
+                [&](Value i, ValueRange carried) {
+                  SmallVector<Value> next(carried);
+                  row = i;
+                  rowMemo.clear();
+                  for (unsigned u = 0; u < count && !failed; ++u) {
+                    column = code.add(firstColumn, u * stripWidth);
+                    laneMemo.clear();
+                    for (auto [index, op] : llvm::enumerate(loop.reductions)) {
+                      Value value =
+                          emitValue(op->getOperand(0), identityView(true));
+                      if (failed)
+                        break;
+                      Value &sum = next[index * count + u];
+                      sum = combine(op, sum, value, stripWidth);
+                    }
+                  }
+                  return next;
+                });
   if (failed)
     return;
   rowMemo.clear();
   laneMemo.clear();
   for (auto [index, op] : llvm::enumerate(loop.reductions)) {
-    Type element = cast<RankedTensorType>(op->getResult(0).getType())
-                       .getElementType();
+    Type element =
+        cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
     Value init = op->getOperand(1);
     Value start = emitValue(init, RowView::uniform(false));
     if (failed)
@@ -483,8 +484,8 @@ void RowEmitter::emitColumnBlocks() {
   code.loop(code.begin, code.end, 1, {}, [&](Value block, ValueRange) {
     uniformAnchor = builder.getInsertionBlock()->getParentOp();
     Value first = code.mul(block, kColumnBlock);
-    Value last = code.minimum(code.add(first, kColumnBlock),
-                              code.index(columns));
+    Value last =
+        code.minimum(code.add(first, kColumnBlock), code.index(columns));
     auto run = [&](Value from, Value to, unsigned stepWidth, unsigned steps) {
       if (failed)
         return;
@@ -495,8 +496,8 @@ void RowEmitter::emitColumnBlocks() {
     };
     auto roundDown = [&](int64_t size) -> Value {
       Value length = arith::SubIOp::create(builder, code.loc, last, first);
-      Value rest = arith::RemUIOp::create(builder, code.loc, length,
-                                          code.index(size));
+      Value rest =
+          arith::RemUIOp::create(builder, code.loc, length, code.index(size));
       return arith::SubIOp::create(builder, code.loc, last, rest);
     };
     Value wide = roundDown(vectorWidth * count);

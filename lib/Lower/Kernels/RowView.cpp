@@ -1,8 +1,8 @@
 //===- RowView.cpp - how ops move through rows and columns ----------------===//
 
 #include "KernelPlan.h"
-#include "pipemesh/Dialect/PM/PM.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "pipemesh/Dialect/PM/PM.h"
 #include <numeric>
 
 using namespace mlir;
@@ -106,8 +106,7 @@ static LogicalResult mapBroadcast(OpBuilder *builder,
   }
   if (mapped.rows != view.rows) {
     mapped.identity = false;
-    SmallVector<Value> coordinates =
-        math.split(view.row, to.take_front(split));
+    SmallVector<Value> coordinates = math.split(view.row, to.take_front(split));
     if (builder) {
       mapped.row = nullptr;
       for (unsigned index : outer) {
@@ -134,8 +133,8 @@ static LogicalResult mapSlice(OpBuilder *builder, stablehlo::SliceOp op,
                               const RowView &view,
                               SmallVectorImpl<OperandView> &operands) {
   ArrayRef<int64_t> from = getShape(op.getOperand()),
-                    to = getShape(op.getResult()),
-                    start = op.getStartIndices(), stride = op.getStrides();
+                    to = getShape(op.getResult()), start = op.getStartIndices(),
+                    stride = op.getStrides();
   if (from == to) {
     operands.push_back({0, view});
     return success();
@@ -148,8 +147,7 @@ static LogicalResult mapSlice(OpBuilder *builder, stablehlo::SliceOp op,
   mapped.rows = product(from.take_front(split));
   if (from.take_front(split) != to.take_front(split)) {
     mapped.identity = false;
-    SmallVector<Value> coordinates =
-        math.split(view.row, to.take_front(split));
+    SmallVector<Value> coordinates = math.split(view.row, to.take_front(split));
     if (builder) {
       mapped.row = math.constant(0);
       for (int64_t i = 0; i < split; ++i) {
@@ -278,8 +276,7 @@ LogicalResult pipemesh::mapOperandViews(OpBuilder *builder, Operation *op,
     RowView value = RowView::uniform(false);
     if (builder)
       value.row = RowMath{builder, op->getLoc()}.constant(0);
-    int64_t begin = before[padded] * step,
-            end = begin + from[padded] * step;
+    int64_t begin = before[padded] * step, end = begin + from[padded] * step;
     if (begin)
       mapPart(view, low, high, 0, begin, 1, value, operands, cuts);
     mapPart(view, low, high, begin, end, 0, std::nullopt, operands, cuts);

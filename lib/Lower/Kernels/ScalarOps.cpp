@@ -1,13 +1,13 @@
 //===- ScalarOps.cpp - elementwise ops on registers -----------------------===//
 
 #include "ScalarOps.h"
-#include "pipemesh/Dialect/CHLO/CHLO.h"
-#include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "pipemesh/Dialect/CHLO/CHLO.h"
+#include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -55,16 +55,14 @@ public:
   Emitter(OpBuilder &builder, Operation *op, ValueRange operands,
           unsigned width)
       : builder(builder), loc(op->getLoc()), op(op), operands(operands),
-        width(width),
-        element(cast<RankedTensorType>(op->getResult(0).getType())
-                    .getElementType()),
-        operandElement(
-            cast<RankedTensorType>(op->getOperand(op->getNumOperands() - 1)
-                                       .getType())
-                .getElementType()),
+        width(width), element(cast<RankedTensorType>(op->getResult(0).getType())
+                                  .getElementType()),
+        operandElement(cast<RankedTensorType>(
+                           op->getOperand(op->getNumOperands() - 1).getType())
+                           .getElementType()),
         type(getVectorType(getRegisterType(element), width)),
-        flags(arith::FastMathFlagsAttr::get(
-            op->getContext(), arith::FastMathFlags::contract)) {}
+        flags(arith::FastMathFlagsAttr::get(op->getContext(),
+                                            arith::FastMathFlags::contract)) {}
 
   Value emit();
 
@@ -112,6 +110,7 @@ private:
   Value emitCompare(stablehlo::CompareOp compareOp);
   Value emitConvert();
   Value emitSign();
+  Value reduceAngle(Value x);
   Value emitPower();
   Value maximum(Value a, Value b);
   Value minimum(Value a, Value b);
@@ -175,15 +174,29 @@ Value Emitter::emitBinary() {
       })
       .Case<stablehlo::MaxOp>([&](auto) { return maximum(a, b); })
       .Case<stablehlo::MinOp>([&](auto) { return minimum(a, b); })
-      .Case<stablehlo::AndOp>(
-          [&](auto) { return binary<arith::AndIOp>(a, b); })
+      .Case<stablehlo::AndOp>([&](auto) { return binary<arith::AndIOp>(a, b); })
       .Case<stablehlo::OrOp>([&](auto) { return binary<arith::OrIOp>(a, b); })
-      .Case<stablehlo::XorOp>(
-          [&](auto) { return binary<arith::XOrIOp>(a, b); })
+      .Case<stablehlo::XorOp>([&](auto) { return binary<arith::XOrIOp>(a, b); })
       .Case<stablehlo::ShiftLeftOp, stablehlo::ShiftRightLogicalOp,
             stablehlo::ShiftRightArithmeticOp>(
           [&](auto) { return emitShift(); })
       .Default([](Operation *) { return Value(); });
+}
+
+/// The angle without whole turns, taken off in float64: the polynomials are
+/// exact near 0 only.
+Value Emitter::reduceAngle(Value x) {
+  if (!element.isF32())
+    return x;
+  Type wide = getVectorType(builder.getF64Type(), width);
+  constexpr double turn = 6.283185307179586;
+  Value angle = arith::ExtFOp::create(builder, loc, wide, x);
+  Value turns = function<math::RoundEvenOp>(
+      binary<arith::MulFOp>(angle, emitConstant(builder, loc, wide, 1 / turn)));
+  Value rest = binary<arith::SubFOp>(
+      angle,
+      binary<arith::MulFOp>(turns, emitConstant(builder, loc, wide, turn)));
+  return arith::TruncFOp::create(builder, loc, type, rest);
 }
 
 /// A whole power of one number is a product in float64: corrections such as
@@ -200,8 +213,8 @@ Value Emitter::emitPower() {
   Value inside = binary<arith::AndIOp>(
       compare(arith::CmpFPredicate::OGE, b, constant(0)),
       compare(arith::CmpFPredicate::OLT, b, constant(1 << 30)));
-  Value whole = compare(arith::CmpFPredicate::OEQ, b,
-                        function<math::FloorOp>(b));
+  Value whole =
+      compare(arith::CmpFPredicate::OEQ, b, function<math::FloorOp>(b));
   auto branch = scf::IfOp::create(builder, loc, TypeRange{type},
                                   binary<arith::AndIOp>(inside, whole),
                                   /*addThenBlock=*/true,
@@ -225,8 +238,7 @@ Value Emitter::emitPower() {
     rest = binary<arith::ShRUIOp>(rest, integer(1));
     scf::YieldOp::create(builder, loc, ValueRange{product, square, rest});
   }
-  Value power =
-      arith::TruncFOp::create(builder, loc, type, loop.getResult(0));
+  Value power = arith::TruncFOp::create(builder, loc, type, loop.getResult(0));
   scf::YieldOp::create(builder, loc, power);
   builder.setInsertionPointToStart(branch.elseBlock());
   Value general = binary<math::PowFOp>(a, b);
@@ -271,9 +283,10 @@ Value Emitter::emitFloatFunction() {
       .Case<stablehlo::Log1pOp>(
           [&](auto) { return function<math::Log1pOp>(x); })
       .Case<stablehlo::TanhOp>([&](auto) { return function<math::TanhOp>(x); })
-      .Case<stablehlo::SineOp>([&](auto) { return function<math::SinOp>(x); })
+      .Case<stablehlo::SineOp>(
+          [&](auto) { return function<math::SinOp>(reduceAngle(x)); })
       .Case<stablehlo::CosineOp>(
-          [&](auto) { return function<math::CosOp>(x); })
+          [&](auto) { return function<math::CosOp>(reduceAngle(x)); })
       .Case<stablehlo::SqrtOp>([&](auto) { return function<math::SqrtOp>(x); })
       .Case<stablehlo::RsqrtOp>([&](auto) {
         return binary<arith::DivFOp>(one(), function<math::SqrtOp>(x));
@@ -443,8 +456,8 @@ TypedAttr pipemesh::getNeutralElement(Operation *combiner, Type element) {
   else if (isa<stablehlo::MaxOp>(combiner))
     value = isUnsigned ? APInt::getZero(bits) : APInt::getSignedMinValue(bits);
   else if (isa<stablehlo::MinOp>(combiner))
-    value = isUnsigned ? APInt::getAllOnes(bits)
-                       : APInt::getSignedMaxValue(bits);
+    value =
+        isUnsigned ? APInt::getAllOnes(bits) : APInt::getSignedMaxValue(bits);
   return IntegerAttr::get(type, value);
 }
 

@@ -1,8 +1,8 @@
 //===- ContractionRules.cpp - sharding rules of dot_general and reduce ----===//
 
 #include "RuleBuilder.h"
-#include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "mlir/IR/Matchers.h"
+#include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include <optional>
 
 using namespace mlir;

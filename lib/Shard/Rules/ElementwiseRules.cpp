@@ -48,12 +48,12 @@ static ShardingRule conversion(ConvertOp op) {
   bool widens = from == to;
   if (auto fromFloat = dyn_cast<FloatType>(from))
     if (auto toFloat = dyn_cast<FloatType>(to))
-      widens = fromFloat.getWidth() < toFloat.getWidth() ||
-               fromFloat == toFloat;
+      widens =
+          fromFloat.getWidth() < toFloat.getWidth() || fromFloat == toFloat;
   if (isa<IntegerType>(from) && !from.isInteger(1))
     widens |= isa<FloatType>(to) ||
-              (isa<IntegerType>(to) && from.getIntOrFloatBitWidth() <=
-                                           to.getIntOrFloatBitWidth());
+              (isa<IntegerType>(to) &&
+               from.getIntOrFloatBitWidth() <= to.getIntOrFloatBitWidth());
   if (widens)
     return pointwiseRule(op, {{0}});
   return nonlinear(op);
@@ -79,18 +79,17 @@ static ShardingRule barrier(OptimizationBarrierOp op) {
   return builder.take();
 }
 
-template <typename... Ops>
-static void attachNonlinear(MLIRContext *context) {
+template <typename... Ops> static void attachNonlinear(MLIRContext *context) {
   (attachRule<Ops, nonlinear>(context), ...);
 }
 
 void pipemesh::attachElementwiseRules(MLIRContext *context) {
-  attachNonlinear<AbsOp, CbrtOp, CeilOp, CosineOp, ExpOp, Expm1Op, FloorOp,
-                  LogOp, Log1pOp, LogisticOp, NotOp, RoundNearestEvenOp,
-                  RsqrtOp, SignOp, SineOp, SqrtOp, TanhOp, IsFiniteOp, AndOp,
-                  MaxOp, MinOp, OrOp, PowOp, RemOp, ShiftLeftOp,
-                  ShiftRightArithmeticOp, ShiftRightLogicalOp, XorOp, CompareOp,
-                  ClampOp>(context);
+  attachNonlinear<
+      AbsOp, CbrtOp, CeilOp, CosineOp, ExpOp, Expm1Op, FloorOp, LogOp, Log1pOp,
+      LogisticOp, NotOp, RoundNearestEvenOp, RsqrtOp, SignOp, SineOp, SqrtOp,
+      TanhOp, IsFiniteOp, AndOp, MaxOp, MinOp, OrOp, PowOp, RemOp, ShiftLeftOp,
+      ShiftRightArithmeticOp, ShiftRightLogicalOp, XorOp, CompareOp, ClampOp>(
+      context);
   attachRule<NegOp, linearUnary>(context);
   attachRule<AddOp, linearSum>(context);
   attachRule<SubtractOp, linearSum>(context);

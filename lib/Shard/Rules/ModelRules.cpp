@@ -66,8 +66,8 @@ static ShardingRule embeddingGrad(EmbeddingGradOp op) {
 //===----------------------------------------------------------------------===//
 
 /// Every operand and result is either [rows..., width], [width] or [rows...].
-static ShardingRule
-normRule(Operation *op, ArrayRef<SmallVector<unsigned>> linear) {
+static ShardingRule normRule(Operation *op,
+                             ArrayRef<SmallVector<unsigned>> linear) {
   RuleBuilder builder(op);
   ArrayRef<int64_t> shape = shapeOf(op->getOperand(0));
   SmallVector<int64_t> rows = parallelDims(builder, shape.drop_back());
@@ -109,17 +109,17 @@ static ShardingRule layerNormInputGrad(LayerNormInputGradOp op) {
 }
 
 /// Summed over the rows; each column by itself.
-static ShardingRule
-weightGradRule(Operation *op, ArrayRef<SmallVector<unsigned>> linear) {
+static ShardingRule weightGradRule(Operation *op,
+                                   ArrayRef<SmallVector<unsigned>> linear) {
   RuleBuilder builder(op);
   ArrayRef<int64_t> shape = shapeOf(op->getOperand(0));
   SmallVector<int64_t> rows = summedDims(builder, shape.drop_back());
   int64_t width = builder.parallel(shape.back());
   for (auto [index, operand] : llvm::enumerate(op->getOperands()))
-    builder.operandDims(index, rankOf(operand) ==
-                                       static_cast<int64_t>(shape.size())
-                                   ? append(rows, width)
-                                   : rows);
+    builder.operandDims(index,
+                        rankOf(operand) == static_cast<int64_t>(shape.size())
+                            ? append(rows, width)
+                            : rows);
   builder.resultDims(0, {width});
   for (const SmallVector<unsigned> &set : linear)
     builder.linear(set);

@@ -1,11 +1,11 @@
 //===- RuleBuilder.cpp - helpers to write sharding rules ------------------===//
 
 #include "RuleBuilder.h"
+#include "mlir/IR/DialectRegistry.h"
 #include "pipemesh/Dialect/CHLO/CHLO.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "pipemesh/Shard/Models.h"
-#include "mlir/IR/DialectRegistry.h"
 
 using namespace mlir;
 using namespace pipemesh;
@@ -41,9 +41,8 @@ RuleBuilder &RuleBuilder::resultDims(unsigned index,
   return *this;
 }
 
-ShardingRule
-pipemesh::pointwiseRule(Operation *op,
-                        ArrayRef<SmallVector<unsigned>> linear) {
+ShardingRule pipemesh::pointwiseRule(Operation *op,
+                                     ArrayRef<SmallVector<unsigned>> linear) {
   RuleBuilder builder(op);
   SmallVector<int64_t> factors;
   for (int64_t size : shapeOf(op->getResult(0)))

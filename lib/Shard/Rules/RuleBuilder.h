@@ -3,8 +3,8 @@
 #ifndef PIPEMESH_LIB_SHARD_RULES_RULEBUILDER_H
 #define PIPEMESH_LIB_SHARD_RULES_RULEBUILDER_H
 
-#include "pipemesh/Interfaces/Interfaces.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "pipemesh/Interfaces/Interfaces.h"
 
 namespace pipemesh {
 

@@ -88,7 +88,8 @@ static ShardingRule reverse(ReverseOp op) {
   RuleBuilder builder(op);
   for (auto [dim, size] : llvm::enumerate(shapeOf(op.getOperand()))) {
     bool reversed = llvm::is_contained(op.getDimensions(), dim);
-    int64_t factor = reversed ? builder.replicated(size) : builder.parallel(size);
+    int64_t factor =
+        reversed ? builder.replicated(size) : builder.parallel(size);
     builder.operand(0, dim, factor).result(0, dim, factor);
   }
   builder.linear({0});
@@ -103,10 +104,10 @@ static ShardingRule concatenate(ConcatenateOp op) {
     int64_t factor = joined ? builder.replicated(size) : builder.parallel(size);
     builder.result(0, dim, factor);
     for (unsigned index = 0; index < op->getNumOperands(); ++index)
-      builder.operand(index, dim,
-                      joined ? builder.replicated(
-                                   shapeOf(op->getOperand(index))[dim])
-                             : factor);
+      builder.operand(
+          index, dim,
+          joined ? builder.replicated(shapeOf(op->getOperand(index))[dim])
+                 : factor);
   }
   for (unsigned index = 0; index < op->getNumOperands(); ++index)
     all.push_back(index);

@@ -1,13 +1,13 @@
 //===- CompiledFunction.cpp - runs a function's kernels -------------------===//
 
 #include "CompiledFunction.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/InitAll.h"
 #include "pipemesh/Lower/Kernels/Passes.h"
 #include "pipemesh/Verify/Interpreter.h"
-#include "mlir/IR/TypeUtilities.h"
-#include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FileSystem.h"

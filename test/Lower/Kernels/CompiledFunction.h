@@ -8,9 +8,9 @@
 #ifndef PIPEMESH_TEST_LOWER_KERNELS_COMPILEDFUNCTION_H
 #define PIPEMESH_TEST_LOWER_KERNELS_COMPILEDFUNCTION_H
 
-#include "pipemesh/Lower/Kernels/KernelBuilder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
+#include "pipemesh/Lower/Kernels/KernelBuilder.h"
 #include <map>
 #include <string>
 #include <vector>

@@ -73,10 +73,10 @@ TEST(Kernels, RotationOfHeads) {
       std::string half = std::to_string(atoi(size) / 2);
       std::string type = std::string("tensor<2x5x3x") + size + "xf32>";
       std::string table = "tensor<5x" + half + "xf32>";
-      checkKernels("func.func @f(%x: " + type + ", %c: " + table + ", %s: " +
-                   table + ") -> " + type + " {\n  %y = pm.rope %x, %c, %s " +
-                   inverse + " : " + type + ", " + table + "\n  return %y : " +
-                   type + "\n}\n");
+      checkKernels("func.func @f(%x: " + type + ", %c: " + table +
+                   ", %s: " + table + ") -> " + type +
+                   " {\n  %y = pm.rope %x, %c, %s " + inverse + " : " + type +
+                   ", " + table + "\n  return %y : " + type + "\n}\n");
     }
 }
 

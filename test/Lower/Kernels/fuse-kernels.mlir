@@ -98,3 +98,34 @@ func.func @whole_kernels(%q: tensor<1x4x2x8xf32>, %k: tensor<1x4x1x8xf32>, %s: t
   %d = stablehlo.dot_general %b, %b, contracting_dims = [1] x [1] : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x3xf32>
   return %o, %d : tensor<1x4x2x8xf32>, tensor<3x3xf32>
 }
+
+// -----
+
+// Two kernels that read one large tensor become one.
+// CHECK-LABEL: func.func @siblings
+func.func @siblings(%x: tensor<64x128xf32>, %a: tensor<64x128xf32>, %b: tensor<64x128xf32>, %w: tensor<8x128xf32>) -> (tensor<64x8xf32>, tensor<64x8xf32>) {
+  // CHECK-NEXT: %[[F:.*]]:2 = pmrt.fused
+  // CHECK-NOT: pmrt.fused
+  // CHECK: stablehlo.dot_general %[[F]]#0
+  // CHECK: stablehlo.dot_general %[[F]]#1
+  %0 = stablehlo.multiply %x, %a : tensor<64x128xf32>
+  %1 = stablehlo.dot_general %0, %w, contracting_dims = [1] x [1] : (tensor<64x128xf32>, tensor<8x128xf32>) -> tensor<64x8xf32>
+  %2 = stablehlo.subtract %x, %b : tensor<64x128xf32>
+  %3 = stablehlo.dot_general %2, %w, contracting_dims = [1] x [1] : (tensor<64x128xf32>, tensor<8x128xf32>) -> tensor<64x8xf32>
+  return %1, %3 : tensor<64x8xf32>, tensor<64x8xf32>
+}
+
+// -----
+
+// What a product reads is written anyway: the sum over rows reads it too.
+// CHECK-LABEL: func.func @bias_gradient
+func.func @bias_gradient(%x: tensor<64x128xf32>, %a: tensor<64x128xf32>, %w: tensor<8x128xf32>) -> (tensor<64x8xf32>, tensor<128xf32>) {
+  // CHECK-NEXT: %[[F:.*]] = pmrt.fused
+  // CHECK: pmrt.fused(%[[F]]){{.*}} -> tensor<128xf32>
+  // CHECK: stablehlo.dot_general %[[F]]
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.add %x, %a : tensor<64x128xf32>
+  %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<64x128xf32>, tensor<f32>) -> tensor<128xf32>
+  %2 = stablehlo.dot_general %0, %w, contracting_dims = [1] x [1] : (tensor<64x128xf32>, tensor<8x128xf32>) -> tensor<64x8xf32>
+  return %2, %1 : tensor<64x8xf32>, tensor<128xf32>
+}

@@ -34,9 +34,8 @@ struct CpuTarget {
   /// Resolves a name and features ("+avx512f,-fma") given by the user; an empty
   /// or "native" name is this machine. `vectorWidth` 0 takes the widest that
   /// the features have. Fails on a name that LLVM does not know.
-  static llvm::Expected<CpuTarget> get(llvm::StringRef cpu,
-                                       llvm::StringRef features,
-                                       unsigned vectorWidth);
+  static llvm::Expected<CpuTarget>
+  get(llvm::StringRef cpu, llvm::StringRef features, unsigned vectorWidth);
 };
 
 /// Optimises the module and writes it as a relocatable object file.

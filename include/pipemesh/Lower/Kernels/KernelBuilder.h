@@ -1,6 +1,7 @@
 //===- KernelBuilder.h - machine code of fused kernels ----------*- C++ -*-===//
 //
-// Turns `pmrt.fused` ops into functions of the ABI of runtime/include/pmrt/pmrt.h:
+// Turns `pmrt.fused` ops into functions of the ABI of
+// runtime/include/pmrt/pmrt.h:
 //
 //   void kernel(void *const *operands, int64_t begin, int64_t end,
 //               void *scratch, const pmrt_kernel_context *context)
@@ -14,10 +15,10 @@
 #ifndef PIPEMESH_LOWER_KERNELS_KERNELBUILDER_H
 #define PIPEMESH_LOWER_KERNELS_KERNELBUILDER_H
 
-#include "pipemesh/Dialect/PMRT/PMRT.h"
-#include "pipemesh/Lower/Kernels/CpuTarget.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "pipemesh/Dialect/PMRT/PMRT.h"
+#include "pipemesh/Lower/Kernels/CpuTarget.h"
 #include "llvm/ADT/StringMap.h"
 #include <memory>
 

@@ -3,10 +3,10 @@
 #ifndef PIPEMESH_LOWER_KERNELS_PASSES_H
 #define PIPEMESH_LOWER_KERNELS_PASSES_H
 
-#include "pipemesh/Dialect/PMRT/PMRT.h"
-#include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
+#include "pipemesh/Dialect/PMRT/PMRT.h"
+#include "pipemesh/Dialect/StableHLO/StableHLO.h"
 
 namespace pipemesh {
 
