@@ -123,6 +123,8 @@ LogicalResult BitcastConvertOp::verify() {
   if (isa<ComplexType>(from.getElementType()) !=
       isa<ComplexType>(to.getElementType()))
     return emitOpError() << "goes between complex and real elements";
+  if (fromBits == 0 || toBits == 0)
+    return emitOpError() << "has elements without bits";
   RankedTensorType wide = fromBits >= toBits ? from : to;
   RankedTensorType narrow = fromBits >= toBits ? to : from;
   SmallVector<int64_t> expected(wide.getShape());
