@@ -124,8 +124,8 @@ bool Scanner::scanResult() {
     StringRef digits = text.substr(at + 1).take_while(llvm::isDigit);
     if (!digits.empty() &&
         (digits.getAsInteger(10, number) || number > maxResults))
-      return refuse(start, "result number " + digits + " above " +
-                               Twine(maxResults));
+      return refuse(start,
+                    "result number " + digits + " above " + Twine(maxResults));
   }
   --at;
   return false;
@@ -213,8 +213,8 @@ std::string pipemesh::refuseText(StringRef text, StringRef name,
   StringRef before = text.take_front(scanner.position);
   size_t line = before.count('\n') + 1;
   size_t column = before.size() - (before.rfind('\n') + 1) + 1;
-  return (name + ":" + Twine(line) + ":" + Twine(column) + ": error: " +
-          scanner.reason)
+  return (name + ":" + Twine(line) + ":" + Twine(column) +
+          ": error: " + scanner.reason)
       .str();
 }
 

@@ -16,6 +16,6 @@ OwningOpRef<ModuleOp> pipemesh::parseModule(StringRef path,
     emitError(NameLoc::get(StringAttr::get(&context, place)), reason);
     return nullptr;
   }
-  return parseSourceString<ModuleOp>(text->getBuffer(),
-                                     ParserConfig(&context), path);
+  return parseSourceString<ModuleOp>(text->getBuffer(), ParserConfig(&context),
+                                     path);
 }

@@ -1,9 +1,9 @@
 // pm-fuzz: reads damaged copies of IR files as our tools do, and fails when one
 // of them ends in anything but success or a diagnostic.
 //
-// Each file is worked on in a child process. When a child dies, the copy that it
-// was reading is kept as FILE.crash-NUMBER in the directory of --keep, and a new
-// child goes on behind it.
+// Each file is worked on in a child process. When a child dies, the copy that
+// it was reading is kept as FILE.crash-NUMBER in the directory of --keep, and a
+// new child goes on behind it.
 #include "Mutation.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -32,8 +32,8 @@ static cl::opt<unsigned> copies("copies", cl::init(1000),
                                 cl::desc("damaged copies of each file"));
 static cl::opt<unsigned> first("first", cl::init(0),
                                cl::desc("number of the first copy"));
-static cl::opt<std::string>
-    keep("keep", cl::init("."), cl::desc("where copies that crash are put"));
+static cl::opt<std::string> keep("keep", cl::init("."),
+                                 cl::desc("where copies that crash are put"));
 static cl::opt<unsigned>
     seconds("seconds", cl::init(20),
             cl::desc("processor seconds for a hundred copies, above which one "
@@ -88,8 +88,8 @@ static void readCopies(const std::vector<llvm::StringRef> &modules,
   std::unique_ptr<MLIRContext> context;
   for (unsigned number = start; number < end; ++number) {
     if (!context || number % 100 == 0) {
-      context = std::make_unique<MLIRContext>(
-          registry, MLIRContext::Threading::DISABLED);
+      context = std::make_unique<MLIRContext>(registry,
+                                              MLIRContext::Threading::DISABLED);
       context->loadAllAvailableDialects();
       rusage usage;
       getrusage(RUSAGE_SELF, &usage);

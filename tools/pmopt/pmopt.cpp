@@ -22,12 +22,11 @@ static int run(int argc, char **argv) {
   mlir::MlirOptMainConfig config =
       mlir::MlirOptMainConfig::createFromCLOptions();
   if (config.shouldShowDialects() || config.shouldListPasses())
-    return mlir::asMainReturnCode(mlir::MlirOptMain(
-        argc, argv, input, output, registry));
+    return mlir::asMainReturnCode(
+        mlir::MlirOptMain(argc, argv, input, output, registry));
 
   std::string error;
-  std::unique_ptr<llvm::MemoryBuffer> buffer =
-      pipemesh::openText(input, error);
+  std::unique_ptr<llvm::MemoryBuffer> buffer = pipemesh::openText(input, error);
   if (!buffer) {
     llvm::errs() << error << "\n";
     return 1;
@@ -38,8 +37,8 @@ static int run(int argc, char **argv) {
     llvm::errs() << error << "\n";
     return 1;
   }
-  if (failed(mlir::MlirOptMain(file->os(), std::move(buffer), registry,
-                               config)))
+  if (failed(
+          mlir::MlirOptMain(file->os(), std::move(buffer), registry, config)))
     return 1;
   file->keep();
   return 0;

@@ -29,9 +29,9 @@ std::string refuseText(llvm::StringRef text, llvm::StringRef name,
 
 /// The text of the file `path` ("-" for standard input), checked. Null on
 /// failure, with `error` one line that says why.
-std::unique_ptr<llvm::MemoryBuffer>
-openText(llvm::StringRef path, std::string &error,
-         const ParseLimits &limits = {});
+std::unique_ptr<llvm::MemoryBuffer> openText(llvm::StringRef path,
+                                             std::string &error,
+                                             const ParseLimits &limits = {});
 
 } // namespace pipemesh
 
