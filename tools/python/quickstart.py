@@ -132,7 +132,7 @@ To go on:
   build/bin/pmc {model} --task=train --batch={BATCH} --sequence={SEQUENCE} \\
       --strategy=dp=4 --recipe={recipe} -o build/quickstart/dp4
   build/bin/pmrun build/quickstart/dp4 --weights={model} \\
-      --data={text} --steps=50 --metrics=dp4.jsonl
+      --data={text} --steps=50 --metrics=build/quickstart/dp4.jsonl
   # the module at every level, from the model graph to the runtime program
   build/bin/pmc {model} --task=train --batch={BATCH} --sequence={SEQUENCE} \\
       --strategy=dp=2,mb=2 --print-after-each=build/quickstart/ir -o build/quickstart/again
