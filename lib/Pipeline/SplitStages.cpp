@@ -474,10 +474,14 @@ public:
       return signalPassFailure();
     }
     auto functions = llvm::to_vector(module.getOps<func::FuncOp>());
-    if (functions.size() != 1 || !functions[0].getBody().hasOneBlock()) {
-      module.emitError(
-          "a step is one function of one block, but the module has ")
-          << functions.size() << " functions";
+    if (functions.size() != 1) {
+      module.emitError("a step is one function, but the module has ")
+          << functions.size();
+      return signalPassFailure();
+    }
+    if (!functions[0].getBody().hasOneBlock()) {
+      functions[0].emitError("a step is one block, but this has ")
+          << functions[0].getBody().getBlocks().size();
       return signalPassFailure();
     }
     if (failed(check(functions[0])) ||

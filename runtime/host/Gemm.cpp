@@ -36,10 +36,11 @@ void sgemm(int64_t transA, int64_t transB, int64_t m, int64_t n, int64_t k,
     failed.store(true, std::memory_order_relaxed);
 }
 
-/// Floating-point operations below which a product is not cut.
-static constexpr double smallestBlock = 16e6;
-/// Most blocks of one product, and the unit that their edges are cut at.
-static constexpr int64_t mostBlocks = 8, blockUnit = 64;
+/// Products below this number of operations are not cut.
+static constexpr double smallestCut = 64e6;
+/// Each block packs the shorter operand again, which costs about 2 % of a block
+/// of 512 rows; larger products are cut into blocks of that side or more.
+static constexpr int64_t blockSide = 512, mostBlocks = 16, blockUnit = 16;
 
 GemmPlan::GemmPlan(const pmrt_gemm &gemm)
     : k(gemm.k), lda(gemm.lda), ldb(gemm.ldb), ldc(gemm.ldc), alpha(gemm.alpha),
@@ -63,16 +64,14 @@ GemmPlan::GemmPlan(const pmrt_gemm &gemm)
   for (int64_t size : batch)
     products *= size;
 
-  double flopsOfOne = 2.0 * m * n * k;
-  int64_t blocks = std::clamp<int64_t>(
-      static_cast<int64_t>(flopsOfOne / smallestBlock), 1,
-      std::max<int64_t>(1, mostBlocks / std::max<int64_t>(products, 1)));
   // Along the longer side, so that the least is packed twice.
   bool alongRows = m >= n;
   int64_t side = alongRows ? m : n;
+  int64_t blocks = 1;
+  if (products == 1 && 2.0 * m * n * k >= smallestCut)
+    blocks = std::clamp<int64_t>(side / blockSide, 2, mostBlocks);
   int64_t step =
-      std::max<int64_t>(1, (side + blocks - 1) / blocks + blockUnit - 1) /
-      blockUnit * blockUnit;
+      ((side + blocks - 1) / blocks + blockUnit - 1) / blockUnit * blockUnit;
   if (blocks == 1)
     step = std::max<int64_t>(side, 1);
 

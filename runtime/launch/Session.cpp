@@ -215,8 +215,8 @@ void Session::explainNonFinite(const StepResult &result, bool beforeUpdate) {
       int64_t place = firstNonFinite(values);
       if (place >= 0)
         return cat(gradients ? "the gradient of '" : "parameter '",
-                   parameter.name, "' holds ", numberText(values[place]), " at element ",
-                   place);
+                   parameter.name, "' holds ", numberText(values[place]),
+                   " at element ", place);
     }
     return "";
   };
@@ -236,8 +236,7 @@ void Session::explainNonFinite(const StepResult &result, bool beforeUpdate) {
                                   std::tie(first->action, first->instruction)))
         first = &*value;
     if (first)
-      facts.push_back(cat("the first such value, ",
-                          numberText(first->value),
+      facts.push_back(cat("the first such value, ", numberText(first->value),
                           ", comes from ", first->place));
   }
   // Before the update each rank holds its own part of the gradient.

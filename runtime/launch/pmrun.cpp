@@ -125,7 +125,8 @@ static int run(const Options &options) {
 int main(int argc, char **argv) {
   // oneDNN allocates space for packed operands in every call; the allocator
   // keeps it instead of returning it to the system each time.
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  // The largest threshold that it takes is 32 MiB.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   try {
     Options options = parseOptions({argv + 1, argv + argc});

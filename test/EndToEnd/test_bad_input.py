@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import struct
+import tempfile
 import unittest
 
 import harness
@@ -257,10 +258,18 @@ class BadCompilation(BadInputTest):
 class BadRun(BadInputTest):
     """What pmrun refuses of bundles, weights, data and recipes."""
 
+    @classmethod
+    def setUpClass(cls):
+        compiled = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(compiled.cleanup)
+        cls.compiled = harness.compile_bundle(
+            harness.Reference("llama").directory,
+            os.path.join(compiled.name, "bundle"), "dp=2",
+            harness.plain_recipe())
+
     def setUp(self):
         super().setUp()
-        self.bundle = harness.compile_bundle(self.model, self.path("bundle"),
-                                             "dp=2", harness.plain_recipe())
+        self.bundle = shutil.copytree(self.compiled, self.path("bundle"))
         self.data = self.reference.write_data(self.path("data.safetensors"))
 
     def refused_run(self, *expected, data=None, weights=None, steps=1,

@@ -45,7 +45,7 @@ func.func @maximum_over_micro_batches(
 
 // -----
 
-// expected-error @below {{a step is one function of one block, but the module has 2 functions}}
+// expected-error @below {{a step is one function, but the module has 2}}
 module {
   pm.mesh @mesh = [<"mb", temporal = 2>]
   func.func @a() {

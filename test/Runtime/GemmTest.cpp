@@ -94,12 +94,12 @@ TEST(Gemm, EveryTranspositionAndAccumulation) {
 }
 
 TEST(Gemm, LargeProductsAreCutAlongEitherSide) {
-  check(product(700, 200, 150), 700 * 150, 150 * 200, 700 * 200, "rows");
-  pmrt_gemm wide = product(130, 900, 160);
+  check(product(1100, 260, 150), 1100 * 150, 150 * 260, 1100 * 260, "rows");
+  pmrt_gemm wide = product(260, 1300, 128);
   wide.trans_a = wide.trans_b = 1;
-  wide.lda = 130;
-  wide.ldb = 160;
-  check(wide, 130 * 160, 900 * 160, 130 * 900, "columns");
+  wide.lda = 260;
+  wide.ldb = 128;
+  check(wide, 260 * 128, 1300 * 128, 260 * 1300, "columns");
 }
 
 TEST(Gemm, BatchDimensionsWithStrides) {

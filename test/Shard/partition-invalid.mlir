@@ -60,3 +60,14 @@ func.func @sum_in_a_micro_batch(%x: tensor<4xf32> {pm.sharding = #pm.sharding<@m
   %0 = pm.reshard %x from <@mesh, [{}], partial = sum{"mb"}> to <@mesh, [{}]> {pm.shardings = [#pm.sharding<@mesh, [{}]>]} : tensor<4xf32>
   return
 }
+
+// -----
+
+pm.mesh @mesh = [<"dp", spatial = 2>]
+
+// expected-error @below {{a function with 2 blocks cannot be partitioned; use structured control flow}}
+func.func @blocks() {
+  return
+^bb1:
+  return
+}

@@ -24,3 +24,24 @@ pm.mesh @mesh = [<"dp", spatial = 2>]
 func.func @no_tensor(%x: i32) {
   return
 }
+
+// -----
+
+pm.mesh @mesh = [<"dp", spatial = 2>]
+
+// expected-error @below {{a function with 2 blocks cannot be sharded; use structured control flow}}
+func.func @blocks() {
+  return
+^bb1:
+  return
+}
+
+// -----
+
+pm.mesh @mesh = [<"dp", spatial = 2>]
+
+func.func @unknown_partial_axis(%x: tensor<4xf32> {pm.sharding = #pm.sharding<@mesh, [{}]>}) {
+  // expected-error @below {{a sharding names the axis 'tp', which the mesh 'mesh' does not have}}
+  %0 = stablehlo.negate %x {pm.shardings = [#pm.sharding<@mesh, [{}], partial = sum{"tp"}>]} : tensor<4xf32>
+  return
+}

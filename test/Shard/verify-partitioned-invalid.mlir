@@ -73,3 +73,15 @@ pm.mesh @mesh = [<"dp", spatial = 2>]
 func.func @no_buffer(%x: tensor<4xf32>) attributes {pm.fragment = #pm.fragment<forward, 0>} {
   return
 }
+
+// -----
+
+pm.mesh @mesh = [<"dp", spatial = 2>]
+
+func.func @global_types(%x: tensor<4xf32> {pm.buffer = @x}) attributes {pm.fragment = #pm.fragment<forward, 0>} {
+  return
+}
+pm.program @step on @mesh {
+  // expected-error @below {{has no global type; run pm-partition}}
+  pm.buffer @x input : tensor<4xf32> sharding <@mesh, [{}]>
+}

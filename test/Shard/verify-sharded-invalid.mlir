@@ -111,3 +111,14 @@ func.func @result_without_a_sharding(%x: tensor<4xf32> {pm.sharding = #pm.shardi
   // expected-error @below {{result 0 of the function is #pm.sharding<@mesh, [{"dp"}]>, which its 'pm.sharding' must say}}
   return %x : tensor<4xf32>
 }
+
+// -----
+
+pm.mesh @mesh = [<"dp", spatial = 2>]
+
+// expected-error @below {{a sharded function has one block, not 2}}
+func.func @blocks() {
+  return
+^bb1:
+  return
+}

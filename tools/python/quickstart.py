@@ -12,8 +12,9 @@ import time
 import curves
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.path.join(ROOT, "build", "bin")
-OUT = os.path.join(ROOT, "build", "quickstart")
+# From the checkout, where main goes first.
+BIN = os.path.join("build", "bin")
+OUT = os.path.join("build", "quickstart")
 BATCH, SEQUENCE = 16, 128
 RUNS = [("dp2mb2", "dp=2,mb=2", "two ranks, two micro-batches each"),
         ("one", "dp=1", "one rank")]
@@ -21,11 +22,6 @@ RUNS = [("dp2mb2", "dp=2,mb=2", "two ranks, two micro-batches each"),
 
 def say(text):
     print(f"quickstart: {text}", flush=True)
-
-
-def shown(path):
-    """A path as the user would type it from the checkout."""
-    return os.path.relpath(path, ROOT)
 
 
 def call(*command):
@@ -55,7 +51,7 @@ def prepare(steps):
                  f"{have}: at most --steps {have // (BATCH * (SEQUENCE + 1))}")
     model = os.path.join(OUT, "model")
     made = json.loads(call(
-        os.path.join(ROOT, "tools", "make-model"), "--layers", "4", "--hidden",
+        os.path.join("tools", "make-model"), "--layers", "4", "--hidden",
         "128", "--heads", "4", "--kv-heads", "2", "--intermediate", "352",
         "--vocabulary", "256", "--positions", str(SEQUENCE), "-o", model))
     recipe = os.path.join(OUT, "recipe.json")
@@ -88,9 +84,10 @@ def main():
     parser.add_argument("--steps", type=int, default=200)
     args = parser.parse_args()
     colour = sys.stdout.isatty()
+    os.chdir(ROOT)
 
     say("writing the text, a model with random weights and a recipe to "
-        f"{shown(OUT)}/")
+        f"{OUT}/")
     text, model, recipe, parameters = prepare(args.steps)
     say(f"the model: llama architecture, 4 layers, {parameters:,} parameters, "
         f"bytes as tokens; {args.steps} updates of {BATCH} x {SEQUENCE} tokens")
@@ -125,22 +122,22 @@ def main():
          f"--data={text}", "--steps=3", f"--trace={bundle}.trace.json", "--quiet")
     print(f"""
 Files:
-  {shown(picture)}  the loss curves as a picture
-  {shown(bundle)}.trace.json  three steps, every instruction of each rank; open
+  {picture}  the loss curves as a picture
+  {bundle}.trace.json  three steps, every instruction of each rank; open
       it at https://ui.perfetto.dev
-  {shown(bundle)}.trained/  the trained model, which transformers loads too
+  {bundle}.trained/  the trained model, which transformers loads too
 
 To go on:
   # the same model on four ranks
-  build/bin/pmc {shown(model)} --task=train --batch={BATCH} --sequence={SEQUENCE} \\
-      --strategy=dp=4 --recipe={shown(recipe)} -o build/quickstart/dp4
-  build/bin/pmrun build/quickstart/dp4 --weights={shown(model)} \\
-      --data={shown(text)} --steps=50 --metrics=dp4.jsonl
+  build/bin/pmc {model} --task=train --batch={BATCH} --sequence={SEQUENCE} \\
+      --strategy=dp=4 --recipe={recipe} -o build/quickstart/dp4
+  build/bin/pmrun build/quickstart/dp4 --weights={model} \\
+      --data={text} --steps=50 --metrics=build/quickstart/dp4.jsonl
   # the module at every level, from the model graph to the runtime program
-  build/bin/pmc {shown(model)} --task=train --batch={BATCH} --sequence={SEQUENCE} \\
+  build/bin/pmc {model} --task=train --batch={BATCH} --sequence={SEQUENCE} \\
       --strategy=dp=2,mb=2 --print-after-each=build/quickstart/ir -o build/quickstart/again
   # sizes and costs
-  build/bin/pmc {shown(model)} --task=train --batch={BATCH} --sequence={SEQUENCE} --report
+  build/bin/pmc {model} --task=train --batch={BATCH} --sequence={SEQUENCE} --report
   # a real model: SmolLM2-135M
   tools/fetch-model smollm2-135m""")
 

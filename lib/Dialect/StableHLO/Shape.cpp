@@ -123,6 +123,8 @@ LogicalResult BitcastConvertOp::verify() {
   if (isa<ComplexType>(from.getElementType()) !=
       isa<ComplexType>(to.getElementType()))
     return emitOpError() << "goes between complex and real elements";
+  if (fromBits == 0 || toBits == 0)
+    return emitOpError() << "has elements without bits";
   RankedTensorType wide = fromBits >= toBits ? from : to;
   RankedTensorType narrow = fromBits >= toBits ? to : from;
   SmallVector<int64_t> expected(wide.getShape());
@@ -282,7 +284,8 @@ OpFoldResult SliceOp::fold(FoldAdaptor) {
   return getOperand().getType() == getType() ? getOperand() : OpFoldResult();
 }
 
-/// Refuses start indices that are not one for each dimension, or differ in type.
+/// Refuses start indices that are not one for each dimension, or differ in
+/// type.
 static LogicalResult checkStarts(std::optional<Location> location,
                                  ValueRange starts, int64_t rank) {
   if (static_cast<int64_t>(starts.size()) != rank)
@@ -320,8 +323,8 @@ LogicalResult DynamicUpdateSliceOp::inferReturnTypes(
     SmallVectorImpl<Type> &types) {
   RankedTensorType operand = tensorType(adaptor.getOperand());
   RankedTensorType update = tensorType(adaptor.getUpdate());
-  if (failed(checkStarts(location, adaptor.getStartIndices(),
-                         operand.getRank())))
+  if (failed(
+          checkStarts(location, adaptor.getStartIndices(), operand.getRank())))
     return failure();
   if (update.getElementType() != operand.getElementType() ||
       update.getRank() != operand.getRank())
@@ -338,9 +341,10 @@ LogicalResult DynamicUpdateSliceOp::inferReturnTypes(
 
 // ---- optimization_barrier --------------------------------------------------
 
-LogicalResult OptimizationBarrierOp::inferReturnTypes(
-    MLIRContext *, std::optional<Location>, Adaptor adaptor,
-    SmallVectorImpl<Type> &types) {
+LogicalResult
+OptimizationBarrierOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                        Adaptor adaptor,
+                                        SmallVectorImpl<Type> &types) {
   llvm::append_range(types, adaptor.getOperand().getTypes());
   return success();
 }
