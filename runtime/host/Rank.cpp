@@ -267,12 +267,19 @@ void Rank::runKernel(const pmrt_kernel &kernel, void *const *pointers) {
   });
 }
 
-/// Index of the first of `count` values that is not finite, or -1.
-static int64_t firstNonFinite(const void *data, int64_t count) {
+/// Index of the first of `count` values that is not finite, or -1. Where the
+/// type is not known, only the NaN that arithmetic makes counts: small integers
+/// and bytes do not look like it.
+static int64_t firstNonFinite(const void *data, int64_t count, bool isFloat) {
   const auto *values = static_cast<const float *>(data);
-  for (int64_t i = 0; i < count; ++i)
-    if (!std::isfinite(values[i]))
+  for (int64_t i = 0; i < count; ++i) {
+    if (std::isfinite(values[i]))
+      continue;
+    uint32_t bits;
+    std::memcpy(&bits, &values[i], sizeof(bits));
+    if (isFloat || (bits & 0x7fffffffu) == 0x7fc00000u)
       return i;
+  }
   return -1;
 }
 
@@ -285,19 +292,19 @@ void Rank::findInResults(uint64_t action, uint64_t index, const pmrt_body &body,
       continue;
     // The scratch region has no types; what a product writes is float32.
     bool isFloat = instruction.opcode == PMRT_OP_GEMM;
-    if (operand.buffer != PMRT_SCRATCH)
+    if (operand.buffer != PMRT_SCRATCH) {
       isFloat = program.info.buffers[operand.buffer].dtype == "f32";
-    if (!isFloat)
-      continue;
-    int64_t place = firstNonFinite(pointers[o], operand.bytes / 4);
+      if (!isFloat)
+        continue;
+    }
+    int64_t place = firstNonFinite(pointers[o], operand.bytes / 4, isFloat);
     if (place < 0)
       continue;
-    found = NonFiniteValue{action, index,
-        static_cast<const float *>(pointers[o])[place],
-                           cat(describe(instruction), " (fragment '", body.name,
-                               "', micro-batch ",
-                               program.role.actions[action].micro_batch, ", ",
-                               mesh.describe(rank), ")")};
+    found = NonFiniteValue{
+        action, index, static_cast<const float *>(pointers[o])[place],
+        cat(describe(instruction), " (fragment '", body.name, "', micro-batch ",
+            program.role.actions[action].micro_batch, ", ", mesh.describe(rank),
+            ")")};
     return;
   }
 }

@@ -58,9 +58,10 @@ int spinRounds(int64_t threads) {
 }
 
 void Barrier::wait() {
+  // In this order: whoever sees no abort has seen the generation before it.
+  uint32_t current = generation.load();
   if (aborted.load())
     throw Aborted();
-  uint32_t current = generation.load();
   if (arrived.fetch_add(1) + 1 == members) {
     arrived.store(0);
     advance(generation, sleepers);

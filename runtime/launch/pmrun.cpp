@@ -94,13 +94,14 @@ static int run(const Options &options) {
     throw;
   }
   progress.finish();
-  if (!options.save.empty() && session.lastSaved() != session.step())
+  bool wantsSave = !options.save.empty() && !(interrupts && results.empty());
+  if (wantsSave && session.lastSaved() != session.step())
     session.save(options.save);
   if (!options.trace.empty())
     writeTrace(session.getJob(), options.trace);
   if (!options.quiet) {
     std::fputs(summary(session.getJob(), results).c_str(), stdout);
-    if (!options.save.empty())
+    if (wantsSave)
       std::printf("saved       '%s' after step %ld\n", options.save.c_str(),
                   long(session.step()));
     if (!options.trace.empty())
