@@ -7,9 +7,9 @@
 #include "pipemesh/InitAll.h"
 #include "pipemesh/Lower/Bundle.h"
 #include "pipemesh/Support/DiagnosticLines.h"
+#include "pipemesh/Support/ParseModule.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Support/Timing.h"
@@ -89,7 +89,7 @@ OwningOpRef<ModuleOp> load(MLIRContext &context) {
     options.sequence = sequence;
     return importHuggingFace(&context, input, options);
   }
-  return parseSourceFile<ModuleOp>(input, &context);
+  return pipemesh::parseModule(input, context);
 }
 
 /// Writes the module to a file, or to standard output for "-".

@@ -1,8 +1,8 @@
 //===- Inputs.cpp - arguments, inputs and references ----------------------===//
 
 #include "Commands.h"
+#include "pipemesh/Support/ParseModule.h"
 #include "pipemesh/Verify/TensorFile.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -51,7 +51,7 @@ bool Arguments::getNumber(StringRef name, double &value) const {
 }
 
 OwningOpRef<ModuleOp> readModule(StringRef path, MLIRContext &context) {
-  return parseSourceFile<ModuleOp>(path, &context);
+  return parseModule(path, context);
 }
 
 /// Reads a tensor as a port's type: [steps, ...] gives its first step, labels of
