@@ -82,7 +82,8 @@ int fail(const llvm::Twine &message) {
 }
 
 OwningOpRef<ModuleOp> load(MLIRContext &context) {
-  if (llvm::sys::fs::is_directory(input)) {
+  if (llvm::sys::fs::is_directory(input) ||
+      llvm::StringRef(input).ends_with(".json")) {
     ImportOptions options;
     options.task = task == "eval" ? Task::Eval : Task::Train;
     options.batch = batch;
