@@ -10,8 +10,8 @@
 #ifndef PIPEMESH_LIB_IMPORT_CONFIGREADER_H
 #define PIPEMESH_LIB_IMPORT_CONFIGREADER_H
 
-#include "pipemesh/Import/ModelConfig.h"
 #include "mlir/IR/Diagnostics.h"
+#include "pipemesh/Import/ModelConfig.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/JSON.h"

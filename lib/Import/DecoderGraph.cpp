@@ -19,16 +19,16 @@ struct RotaryTables {
 static RotaryTables buildRotaryTables(GraphBuilder &graph) {
   const StringRef module = "model.rotary_emb";
   Location loc = graph.at(module);
-  RotaryFrequencies frequencies = computeRotaryFrequencies(
-      graph.config.rotary, graph.config.headDimension);
+  RotaryFrequencies frequencies =
+      computeRotaryFrequencies(graph.config.rotary, graph.config.headDimension);
   int64_t pairs = graph.config.headDimension / 2;
   SmallVector<float> values(frequencies.inverseFrequencies.begin(),
                             frequencies.inverseFrequencies.end());
   Value inverse = stablehlo::ConstantOp::create(
       graph.builder, loc,
       DenseElementsAttr::get(graph.f32({pairs}), ArrayRef<float>(values)));
-  Value positions = stablehlo::IotaOp::create(
-      graph.builder, loc, graph.f32({graph.sequence}), 0);
+  Value positions = stablehlo::IotaOp::create(graph.builder, loc,
+                                              graph.f32({graph.sequence}), 0);
   SmallVector<int64_t> shape = {graph.sequence, pairs};
   Value angles =
       graph.multiply(module, graph.broadcast(module, positions, {0}, shape),
@@ -89,9 +89,9 @@ Value buildRotaryDecoder(GraphBuilder &graph, Value ids) {
   for (int64_t i = 0; i < graph.config.layers; ++i) {
     std::string layer = "model.layers." + std::to_string(i);
     Value normed = graph.rmsNorm(layer + ".input_layernorm", x);
-    x = graph.add(layer, x,
-                  buildAttention(graph, layer + ".self_attn", normed, tables,
-                                 i));
+    x = graph.add(
+        layer, x,
+        buildAttention(graph, layer + ".self_attn", normed, tables, i));
     normed = graph.rmsNorm(layer + ".post_attention_layernorm", x);
     x = graph.add(layer, x, buildMLP(graph, layer + ".mlp", normed));
   }

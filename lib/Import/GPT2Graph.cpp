@@ -26,8 +26,7 @@ static Value buildAttention(GraphBuilder &graph, const std::string &module,
                       /*transposed=*/true);
 }
 
-static Value buildMLP(GraphBuilder &graph, const std::string &module,
-                      Value x) {
+static Value buildMLP(GraphBuilder &graph, const std::string &module, Value x) {
   Value y = graph.linear(module + ".c_fc", x, /*hasBias=*/true,
                          /*transposed=*/true);
   y = graph.activation(module + ".act", y);

@@ -134,8 +134,7 @@ Value GraphBuilder::activation(const Twine &module, Value x) {
   case Activation::QuickGELU:
     return multiply(module, x, logistic(scale(x, 1.702)));
   case Activation::GELU: {
-    Value erf =
-        chlo::ErfOp::create(builder, loc, scale(x, std::sqrt(0.5)));
+    Value erf = chlo::ErfOp::create(builder, loc, scale(x, std::sqrt(0.5)));
     Value sum = add(module, erf, splat(module, 1.0, shape));
     return multiply(module, scale(x, 0.5), sum);
   }
@@ -165,15 +164,15 @@ Value GraphBuilder::activation(const Twine &module, Value x) {
 
 Value GraphBuilder::attention(const Twine &module, Value q, Value k, Value v,
                               int64_t layer) {
-  double scale = config.scaleAttention
-                     ? 1.0 / std::sqrt(static_cast<double>(config.headDimension))
-                     : 1.0;
+  double scale =
+      config.scaleAttention
+          ? 1.0 / std::sqrt(static_cast<double>(config.headDimension))
+          : 1.0;
   if (config.scaleByInverseLayer)
     scale /= static_cast<double>(layer + 1);
-  Value result =
-      pm::AttentionOp::create(builder, at(module), q, k, v, scale,
-                              /*causal=*/true, config.windows[layer])
-          .getResult();
+  Value result = pm::AttentionOp::create(builder, at(module), q, k, v, scale,
+                                         /*causal=*/true, config.windows[layer])
+                     .getResult();
   return reshape(module, result,
                  {batch, sequence, config.heads * config.headDimension});
 }
@@ -200,8 +199,8 @@ Value GraphBuilder::loss(Value logits, Value labels) {
       builder, at("loss.count"), targets,
       broadcast("loss.count", ignored, {}, {batch, sequence}),
       stablehlo::ComparisonDirection::NE);
-  Value counted = stablehlo::ConvertOp::create(
-      builder, at("loss.count"), isCounted, builder.getF32Type());
+  Value counted = stablehlo::ConvertOp::create(builder, at("loss.count"),
+                                               isCounted, builder.getF32Type());
   Value zero = scalar("loss.zero", 0.0);
   auto sum = [&](const Twine &module, Value value) {
     return stablehlo::ReduceOp::create(builder, at(module), value, zero,

@@ -3,9 +3,9 @@
 #ifndef PIPEMESH_LIB_IMPORT_GRAPHBUILDER_H
 #define PIPEMESH_LIB_IMPORT_GRAPHBUILDER_H
 
-#include "pipemesh/Import/ModelConfig.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "pipemesh/Import/ModelConfig.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace pipemesh {
@@ -43,8 +43,7 @@ public:
   mlir::Value slice(const llvm::Twine &module, mlir::Value value,
                     int64_t dimension, int64_t begin, int64_t end);
   mlir::Value add(const llvm::Twine &module, mlir::Value a, mlir::Value b);
-  mlir::Value multiply(const llvm::Twine &module, mlir::Value a,
-                       mlir::Value b);
+  mlir::Value multiply(const llvm::Twine &module, mlir::Value a, mlir::Value b);
 
   /// The last dimension of x by MODULE.weight, stored as [outputs, inputs]
   /// (torch.nn.Linear), or as [inputs, outputs] with `transposed` (gpt2);
@@ -56,8 +55,8 @@ public:
   mlir::Value embedding(const llvm::Twine &module, mlir::Value ids);
   mlir::Value activation(const llvm::Twine &module, mlir::Value x);
   /// q of [B, S, H, d], k and v of [B, S, K, d]; the result as [B, S, H d].
-  mlir::Value attention(const llvm::Twine &module, mlir::Value q,
-                        mlir::Value k, mlir::Value v, int64_t layer);
+  mlir::Value attention(const llvm::Twine &module, mlir::Value q, mlir::Value k,
+                        mlir::Value v, int64_t layer);
   /// Logits of x by the head's own weight or the embedding's.
   mlir::Value head(mlir::Value x, const llvm::Twine &embedding);
   /// The mean of the negative log-likelihoods of the counted tokens; labels are

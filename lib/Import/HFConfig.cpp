@@ -4,6 +4,7 @@
 #include "ConfigReader.h"
 #include "HFFields.h"
 #include "HFRotary.h"
+#include "HFWindows.h"
 #include "pipemesh/Import/JSONText.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
@@ -47,7 +48,6 @@ static const ClassDefaults kClasses[] = {
      1024, 1e-5, "gelu_new", true},
 };
 
-static constexpr int64_t kDefaultWindow = 4096;
 static constexpr int64_t kMostLayers = 65536;
 static constexpr unsigned kMostWarnings = 20;
 static constexpr uint64_t kLargestConfig = 16 << 20;
@@ -71,8 +71,7 @@ static const ClassDefaults *findClass(ConfigReader &reader) {
                               : std::string();
   std::string name;
   if (reader.has("architectures")) {
-    const llvm::json::Array *list =
-        reader.fields().getArray("architectures");
+    const llvm::json::Array *list = reader.fields().getArray("architectures");
     if (!list || (!list->empty() && !list->front().getAsString())) {
       reader.error("architectures", "field 'architectures' is not a list of "
                                     "class names");
@@ -98,8 +97,7 @@ static const ClassDefaults *findClass(ConfigReader &reader) {
 
   const ClassDefaults *found = nullptr;
   for (const ClassDefaults &entry : kClasses)
-    if (name.empty() ? modelType == entry.modelType
-                     : name == entry.causalClass)
+    if (name.empty() ? modelType == entry.modelType : name == entry.causalClass)
       found = &entry;
   if (!found) {
     if (name.empty())
@@ -108,9 +106,9 @@ static const ClassDefaults *findClass(ConfigReader &reader) {
     else
       reader.error("architectures",
                    "architecture '" + name + "'" +
-                       (modelType.empty() ? std::string()
-                                          : " of model type '" + modelType +
-                                                "'") +
+                       (modelType.empty()
+                            ? std::string()
+                            : " of model type '" + modelType + "'") +
                        " is not supported; known are the causal language "
                        "models of the types " +
                        known);
@@ -170,9 +168,11 @@ static void readNormEpsilon(ConfigReader &reader, StringRef field,
 static int64_t readSize(ConfigReader &reader, StringRef field,
                         int64_t libraryDefault, StringRef modelType) {
   if (!reader.fields().get(field))
-    reader.error(field, "field '" + field + "' is missing; the model library's "
-                            "default for " + modelType + " is " +
-                            Twine(libraryDefault) + ": write it if it is meant");
+    reader.error(field, "field '" + field +
+                            "' is missing; the model library's "
+                            "default for " +
+                            modelType + " is " + Twine(libraryDefault) +
+                            ": write it if it is meant");
   return reader.integer(field, libraryDefault);
 }
 
@@ -186,91 +186,6 @@ static void expectBoolean(ConfigReader &reader, StringRef field, bool fixed,
                             " models of the model library always have " +
                             (fixed ? "" : "no ") +
                             "such biases; remove the field to get those");
-}
-
-//===----------------------------------------------------------------------===//
-// Sliding windows
-//===----------------------------------------------------------------------===//
-
-/// `layer_types` as booleans (true: a sliding window), or nullopt when it is
-/// missing or null.
-static std::optional<std::vector<bool>> readLayerTypes(ConfigReader &reader,
-                                                       int64_t layers) {
-  if (!reader.has("layer_types"))
-    return std::nullopt;
-  const llvm::json::Array *list = reader.fields().getArray("layer_types");
-  if (!list || static_cast<int64_t>(list->size()) != layers) {
-    reader.error("layer_types",
-                 list ? "field 'layer_types' has " + Twine(list->size()) +
-                            " entries for " + Twine(layers) + " layers"
-                      : Twine("field 'layer_types' is not a list"));
-    return std::nullopt;
-  }
-  std::vector<bool> result;
-  for (const llvm::json::Value &entry : *list) {
-    StringRef name = entry.getAsString().value_or("");
-    if (name != "full_attention" && name != "attention" &&
-        name != "sliding_attention") {
-      reader.error("layer_types",
-                   "field 'layer_types' has a layer of type " +
-                       quoteValue(entry) +
-                       ", which is not supported; known: full_attention, "
-                       "sliding_attention");
-      return std::nullopt;
-    }
-    result.push_back(name == "sliding_attention");
-  }
-  return result;
-}
-
-static void readWindowsOfQwen(ConfigReader &reader, ModelConfig &config) {
-  bool use = reader.boolean("use_sliding_window", false);
-  int64_t window =
-      reader.integerOrNull("sliding_window", kDefaultWindow, /*null=*/0);
-  int64_t firstLayer = reader.integer("max_window_layers", 28, /*least=*/0);
-  if (!use)
-    window = 0;
-  auto types = readLayerTypes(reader, config.layers);
-  for (int64_t i = 0; i < config.layers; ++i) {
-    bool slides = types ? (*types)[i] : window && i >= firstLayer;
-    if (slides && !window)
-      return reader.error(
-          "layer_types", "field 'layer_types' gives layer " + Twine(i) +
-                             " a sliding window, but 'use_sliding_window' is "
-                             "false or 'sliding_window' null");
-    config.windows.push_back(slides ? window : 0);
-  }
-}
-
-static void readWindowsOfMistral(ConfigReader &reader, ModelConfig &config) {
-  int64_t window =
-      reader.integerOrNull("sliding_window", kDefaultWindow, /*null=*/0);
-  config.windows.assign(config.layers, window);
-  // The class gives every layer the same mask.
-  if (auto types = readLayerTypes(reader, config.layers))
-    for (int64_t i = 0; i < config.layers; ++i)
-      if ((*types)[i] != (window != 0))
-        return reader.error(
-            "layer_types",
-            "field 'layer_types' and 'sliding_window' disagree about layer " +
-                Twine(i) + "; mistral models have one window for all layers");
-}
-
-/// llama and gpt2 attend to all positions, whatever these fields say.
-static void refuseWindows(ConfigReader &reader, const ModelConfig &config) {
-  StringRef modelType = stringifyArchitecture(config.architecture);
-  if (reader.has("sliding_window"))
-    reader.error("sliding_window",
-                 "field 'sliding_window' is set, but " + modelType +
-                     " models of the model library have no sliding windows; "
-                     "remove the field to get full attention");
-  if (auto types = readLayerTypes(reader, config.layers))
-    for (bool slides : *types)
-      if (slides)
-        return reader.error("layer_types",
-                            "field 'layer_types' asks for sliding windows, "
-                            "which " +
-                                modelType + " models do not have");
 }
 
 //===----------------------------------------------------------------------===//
@@ -314,9 +229,8 @@ static void readHeads(ConfigReader &reader, const ClassDefaults &defaults,
 }
 
 /// llama, qwen2, qwen3, mistral.
-static void readRotaryModel(ConfigReader &reader,
-                            const ClassDefaults &defaults, StringRef text,
-                            ModelConfig &config) {
+static void readRotaryModel(ConfigReader &reader, const ClassDefaults &defaults,
+                            StringRef text, ModelConfig &config) {
   StringRef type = defaults.modelType;
   config.hidden = readSize(reader, "hidden_size", defaults.hidden, type);
   config.intermediate =
@@ -327,9 +241,8 @@ static void readRotaryModel(ConfigReader &reader,
       reader.integer("max_position_embeddings", defaults.maxPositions);
   if (config.layers > kMostLayers)
     return reader.error("num_hidden_layers",
-                        "field 'num_hidden_layers' is " +
-                            Twine(config.layers) + ", more than " +
-                            Twine(kMostLayers));
+                        "field 'num_hidden_layers' is " + Twine(config.layers) +
+                            ", more than " + Twine(kMostLayers));
   readHeads(reader, defaults, config);
   readActivation(reader, "hidden_act", defaults.activation, config);
   readNormEpsilon(reader, "rms_norm_eps", defaults.normEpsilon, config);
@@ -371,10 +284,10 @@ static void readRotaryModel(ConfigReader &reader,
   if (reader.has("pad_token_id")) {
     int64_t index = reader.integer("pad_token_id", 0, -config.vocabulary);
     if (index >= config.vocabulary)
-      return reader.error("pad_token_id",
-                          "field 'pad_token_id' is " + Twine(index) +
-                              ", beyond the vocabulary of " +
-                              Twine(config.vocabulary));
+      return reader.error("pad_token_id", "field 'pad_token_id' is " +
+                                              Twine(index) +
+                                              ", beyond the vocabulary of " +
+                                              Twine(config.vocabulary));
     config.paddingIndex = index < 0 ? index + config.vocabulary : index;
   }
   readRotary(reader, text, config);
@@ -414,7 +327,8 @@ static void readGPT2(ConfigReader &reader, const ClassDefaults &defaults,
                                       "hidden size " +
                                       Twine(config.hidden));
   config.headDimension = config.hidden / config.heads;
-  for (StringRef field : {"head_dim", "num_key_value_heads", "intermediate_size"})
+  for (StringRef field :
+       {"head_dim", "num_key_value_heads", "intermediate_size"})
     if (reader.has(field))
       reader.error(field, "field '" + field +
                               "' is set, but gpt2 models of the model library "
@@ -493,8 +407,8 @@ FailureOr<ModelConfig> parseHFConfig(MLIRContext *context, StringRef text,
   config.architecture = defaults->architecture;
   config.path = path.str();
   config.text = compactJSON(text);
-  config.vocabulary = readSize(reader, "vocab_size", defaults->vocabulary,
-                               defaults->modelType);
+  config.vocabulary =
+      readSize(reader, "vocab_size", defaults->vocabulary, defaults->modelType);
   config.tiedEmbeddings =
       reader.boolean("tie_word_embeddings", defaults->tiedEmbeddings);
   if (config.architecture == Architecture::GPT2)
@@ -512,8 +426,7 @@ FailureOr<ModelConfig> readHFConfig(MLIRContext *context, StringRef path) {
   Location location = FileLineColLoc::get(context, path, 1, 1);
   uint64_t size = 0;
   if (std::error_code error = llvm::sys::fs::file_size(path, size)) {
-    emitError(location) << "cannot read the configuration: "
-                        << error.message();
+    emitError(location) << "cannot read the configuration: " << error.message();
     return failure();
   }
   if (size > kLargestConfig) {

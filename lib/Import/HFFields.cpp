@@ -78,8 +78,8 @@ const char *foreignComputation(StringRef name) {
     return factor;
   return llvm::StringSwitch<const char *>(name)
       .Case("is_causal", "attention that is not causal")
-      .Cases({"quantization_config", "compression_config",
-              "quantization", "quantization_configs"},
+      .Cases({"quantization_config", "compression_config", "quantization",
+              "quantization_configs"},
              "quantized weights")
       .Case("per_layer_config", "settings that differ from layer to layer")
       .Cases({"attn_logit_softcapping", "attn_logit_softcap"},

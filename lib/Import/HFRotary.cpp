@@ -22,8 +22,8 @@ static double positive(ConfigReader &reader, StringRef name) {
   }
   double value = reader.number(name, 1.0);
   if (!(value > 0.0)) {
-    reader.error(name, "field '" + reader.fullName(name) +
-                           "' must be above zero");
+    reader.error(name,
+                 "field '" + reader.fullName(name) + "' must be above zero");
     return 1.0;
   }
   return value;
@@ -44,13 +44,12 @@ static void readScaling(ConfigReader &reader, ModelConfig &config,
   std::string type = reader.string(field, "default");
   reader.markRead("type");
   reader.markRead("rope_type");
-  auto kind =
-      llvm::StringSwitch<std::optional<RotaryConfig::Kind>>(type)
-          .Case("default", RotaryConfig::Kind::Default)
-          .Case("linear", RotaryConfig::Kind::Linear)
-          .Case("llama3", RotaryConfig::Kind::Llama3)
-          .Case("yarn", RotaryConfig::Kind::Yarn)
-          .Default(std::nullopt);
+  auto kind = llvm::StringSwitch<std::optional<RotaryConfig::Kind>>(type)
+                  .Case("default", RotaryConfig::Kind::Default)
+                  .Case("linear", RotaryConfig::Kind::Linear)
+                  .Case("llama3", RotaryConfig::Kind::Llama3)
+                  .Case("yarn", RotaryConfig::Kind::Yarn)
+                  .Default(std::nullopt);
   if (!kind)
     return reader.error(
         field, "field '" + reader.fullName(field) + "' is '" + type +
@@ -97,9 +96,9 @@ static void readScaling(ConfigReader &reader, ModelConfig &config,
     rotary.lowFrequencyFactor = positive(reader, "low_freq_factor");
     rotary.highFrequencyFactor = positive(reader, "high_freq_factor");
     if (rotary.highFrequencyFactor <= rotary.lowFrequencyFactor)
-      reader.error("high_freq_factor",
-                   "field '" + reader.fullName("high_freq_factor") +
-                       "' must be above 'low_freq_factor'");
+      reader.error("high_freq_factor", "field '" +
+                                           reader.fullName("high_freq_factor") +
+                                           "' must be above 'low_freq_factor'");
     break;
   case RotaryConfig::Kind::Yarn:
     if (reader.isNull("factor"))

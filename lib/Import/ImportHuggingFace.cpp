@@ -2,11 +2,11 @@
 
 #include "pipemesh/Import/ImportHuggingFace.h"
 #include "GraphBuilder.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
 #include "pipemesh/Dialect/CHLO/CHLO.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Verifier.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -64,9 +64,9 @@ OwningOpRef<ModuleOp> buildModelGraph(MLIRContext *context,
 
   OpBuilder builder(context);
   OwningOpRef<ModuleOp> module = ModuleOp::create(location);
-  (*module)->setAttr("pm.task", builder.getStringAttr(
-                                    options.task == Task::Train ? "train"
-                                                                : "eval"));
+  (*module)->setAttr(
+      "pm.task",
+      builder.getStringAttr(options.task == Task::Train ? "train" : "eval"));
   (*module)->setAttr("pm.config", builder.getStringAttr(config.text));
   (*module)->setAttr("pm.batch", builder.getI64IntegerAttr(options.batch));
   (*module)->setAttr("pm.sequence",
@@ -88,10 +88,11 @@ OwningOpRef<ModuleOp> buildModelGraph(MLIRContext *context,
       f32({}), f32({options.batch, options.sequence, config.vocabulary})};
 
   builder.setInsertionPointToEnd(module->getBody());
-  auto function = func::FuncOp::create(
-      builder, NameLoc::get(builder.getStringAttr(
-                   stringifyArchitecture(config.architecture))),
-      "main", builder.getFunctionType(inputs, results));
+  auto function =
+      func::FuncOp::create(builder,
+                           NameLoc::get(builder.getStringAttr(
+                               stringifyArchitecture(config.architecture))),
+                           "main", builder.getFunctionType(inputs, results));
   Block *body = function.addEntryBlock();
   builder.setInsertionPointToStart(body);
 
@@ -105,9 +106,9 @@ OwningOpRef<ModuleOp> buildModelGraph(MLIRContext *context,
     nameArgument(i, inputNames[i]);
   }
   for (auto [i, parameter] : llvm::enumerate(model.parameters)) {
-    function.setArgAttr(i + 2, "pm.state",
-                        pm::StateAttr::get(context, pm::StateKind::Parameter,
-                                           parameter.name));
+    function.setArgAttr(
+        i + 2, "pm.state",
+        pm::StateAttr::get(context, pm::StateKind::Parameter, parameter.name));
     nameArgument(i + 2, parameter.name);
     graph.setParameter(parameter.name, body->getArgument(i + 2));
   }

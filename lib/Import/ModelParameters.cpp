@@ -84,8 +84,8 @@ static void listRotaryModel(const ModelConfig &config, ParameterList &list) {
   list.add("model.norm.weight", {config.hidden});
 }
 
-FailureOr<std::vector<ModelParameter>>
-listParameters(const ModelConfig &config, Location location) {
+FailureOr<std::vector<ModelParameter>> listParameters(const ModelConfig &config,
+                                                      Location location) {
   ParameterList list;
   if (config.architecture == Architecture::GPT2)
     listGPT2(config, list);
@@ -131,8 +131,7 @@ static std::string withoutLayer(StringRef name) {
   return llvm::join(parts, ".");
 }
 
-void printParameters(ArrayRef<ModelParameter> parameters,
-                     raw_ostream &os) {
+void printParameters(ArrayRef<ModelParameter> parameters, raw_ostream &os) {
   struct Line {
     std::string shape;
     int64_t count = 0, elements = 0;

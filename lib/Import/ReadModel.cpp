@@ -1,9 +1,9 @@
 //===- ReadModel.cpp - What a model directory holds -----------------------===//
 
+#include "mlir/IR/Diagnostics.h"
 #include "pipemesh/Import/HFConfig.h"
 #include "pipemesh/Import/ImportHuggingFace.h"
 #include "pipemesh/Import/SafetensorsIndex.h"
-#include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -12,9 +12,8 @@ using namespace mlir;
 
 namespace pipemesh {
 
-FailureOr<HuggingFaceModel> readHuggingFaceModel(MLIRContext *context,
-                                                 StringRef path,
-                                                 bool checkWeights) {
+FailureOr<HuggingFaceModel>
+readHuggingFaceModel(MLIRContext *context, StringRef path, bool checkWeights) {
   SmallString<128> configPath(path), directory(path);
   if (path.ends_with(".json") && !llvm::sys::fs::is_directory(path)) {
     directory = llvm::sys::path::parent_path(path);
@@ -46,17 +45,17 @@ FailureOr<HuggingFaceModel> readHuggingFaceModel(MLIRContext *context,
 
   FailureOr<SafetensorsIndex> index =
       SafetensorsIndex::read(context, directory);
-  if (failed(index) || failed(pipemesh::checkWeights(context, directory,
-                                                     model.config,
-                                                     model.parameters, *index)))
+  if (failed(index) ||
+      failed(pipemesh::checkWeights(context, directory, model.config,
+                                    model.parameters, *index)))
     return failure();
   return model;
 }
 
 void emitConfigWarnings(MLIRContext *context, const ModelConfig &config) {
   for (const ConfigWarning &warning : config.warnings)
-    emitWarning(FileLineColLoc::get(context, config.path, warning.line,
-                                    warning.column))
+    emitWarning(
+        FileLineColLoc::get(context, config.path, warning.line, warning.column))
         << warning.message;
 }
 

@@ -1,9 +1,9 @@
 //===- SafetensorsIndex.cpp - What the weight files of a model hold -------===//
 
 #include "pipemesh/Import/SafetensorsIndex.h"
-#include "pipemesh/Import/JSONText.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Location.h"
+#include "pipemesh/Import/JSONText.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -64,8 +64,7 @@ static LogicalResult parseTensor(const llvm::json::Value &value,
   }
   for (const llvm::json::Value &dim : *shape) {
     auto size = dim.getAsInteger();
-    if (!size || *size < 0 ||
-        llvm::MulOverflow(bits, *size, bits)) {
+    if (!size || *size < 0 || llvm::MulOverflow(bits, *size, bits)) {
       problem = "has a shape that is not a list of sizes";
       return failure();
     }
@@ -139,8 +138,8 @@ LogicalResult SafetensorsIndex::readFile(MLIRContext *context, StringRef path) {
     tensor.dataOffset = 8 + headerSize;
     tensor.file = files.size();
     std::string problem;
-    if (failed(parseTensor(*object->get(name), size - tensor.dataOffset,
-                           tensor, problem)))
+    if (failed(parseTensor(*object->get(name), size - tensor.dataOffset, tensor,
+                           problem)))
       return emitFileError(context, path)
              << "tensor '" << name << "' " << problem;
     if (!tensors.try_emplace(name, std::move(tensor)).second)
@@ -283,10 +282,9 @@ LogicalResult checkWeights(MLIRContext *context, StringRef directory,
              << ", expected F32, F16 or BF16";
   }
   if (missing) {
-    InFlightDiagnostic diagnostic =
-        emitFileError(context, index.files.size() == 1
-                                   ? StringRef(index.files.front())
-                                   : directory);
+    InFlightDiagnostic diagnostic = emitFileError(
+        context,
+        index.files.size() == 1 ? StringRef(index.files.front()) : directory);
     diagnostic << "tensor '" << firstMissing << "' is missing";
     if (missing > 1)
       diagnostic << ", and " << missing - 1 << " more";
@@ -305,7 +303,8 @@ LogicalResult checkWeights(MLIRContext *context, StringRef directory,
   llvm::sort(leftover);
   unsigned file = index.tensors.find(leftover.front())->second.file;
   InFlightDiagnostic diagnostic = emitFileError(context, index.files[file]);
-  diagnostic << "tensor '" << leftover.front() << "' belongs to no parameter of "
+  diagnostic << "tensor '" << leftover.front()
+             << "' belongs to no parameter of "
              << stringifyArchitecture(config.architecture)
              << " as config.json describes it";
   if (leftover.size() > 1)

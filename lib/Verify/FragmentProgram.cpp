@@ -109,8 +109,8 @@ LogicalResult FragmentProgram::initialize(pm::ProgramOp programOp) {
   if (isPartitioned) {
     auto mesh = module.lookupSymbol<pm::MeshOp>(program.getMesh());
     if (!mesh)
-      return program.emitError("its mesh '") << program.getMesh()
-                                             << "' is not in the module";
+      return program.emitError("its mesh '")
+             << program.getMesh() << "' is not in the module";
     grid = makeGrid(mesh, /*temporal=*/true);
   }
   for (auto op : program.getBody().getOps<pm::BufferOp>()) {
@@ -136,8 +136,8 @@ LogicalResult FragmentProgram::initialize(pm::ProgramOp programOp) {
   SmallVector<pm::RoleOp> roles(program.getBody().getOps<pm::RoleOp>());
   if (isPartitioned && roles.size() == 1)
     for (auto op : roles.front().getBody().getOps<pm::ActionOp>())
-      actions.push_back({op.getKind(), int64_t(op.getStage()),
-                         int64_t(op.getMicroBatch())});
+      actions.push_back(
+          {op.getKind(), int64_t(op.getStage()), int64_t(op.getMicroBatch())});
   if (actions.empty())
     addDefaultActions();
   return success();
@@ -198,6 +198,11 @@ FailureOr<Tensor> FragmentProgram::read(func::FuncOp fragment, Buffer &buffer,
                    : "")
            << " before anything has written it";
   };
+  if (buffer.isAccumulator && isPerMicroBatch(action.kind))
+    return fragment.emitError("reads buffer '")
+           << buffer.op.getSymName()
+           << "', a sum over the micro-batches that is complete only when all "
+              "of them have run; a prologue or an update may read it";
   if (!buffer.isSlotted) {
     if (!slots[0])
       return unwritten(0);
@@ -320,8 +325,7 @@ FailureOr<NamedTensors> FragmentProgram::run(const NamedTensors &values) {
              << it->second.getType();
     for (auto [rank, list] : llvm::enumerate(buffer->values))
       for (auto [slot, tensor] : llvm::enumerate(list))
-        tensor =
-            buffer->layout.take(it->second, buffer->local, rank, slot);
+        tensor = buffer->layout.take(it->second, buffer->local, rank, slot);
   }
 
   for (const Action &action : actions)
@@ -337,11 +341,12 @@ FailureOr<NamedTensors> FragmentProgram::run(const NamedTensors &values) {
         if (!tensor)
           return buffer->op.emitError("is an output, but no fragment has "
                                       "written it at the end of the step");
-    auto whole = buffer->layout.assemble(
-        buffer->values, buffer->global, buffer->isJoined,
-        [op = buffer->op]() mutable {
-          return op.emitError("buffer '") << op.getSymName() << "' ";
-        });
+    auto whole =
+        buffer->layout.assemble(buffer->values, buffer->global,
+                                buffer->isJoined, [op = buffer->op]() mutable {
+                                  return op.emitError("buffer '")
+                                         << op.getSymName() << "' ";
+                                });
     if (failed(whole))
       return failure();
     named[buffer->name] = *whole;

@@ -1,9 +1,9 @@
 //===- ConfigTest.cpp - Fields of config.json, honoured and refused -------===//
 
-#include "pipemesh/Import/HFConfig.h"
-#include "pipemesh/Import/ModelParameters.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
+#include "pipemesh/Import/HFConfig.h"
+#include "pipemesh/Import/ModelParameters.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include "gtest/gtest.h"
@@ -50,8 +50,8 @@ std::string change(const char *base, Changes changes) {
 /// The base of another model type with llama's fields.
 std::string like(const char *modelType, const char *architecture,
                  Changes changes) {
-  std::string base =
-      change(kLlama, {{"model_type", modelType}, {"architectures", architecture}});
+  std::string base = change(
+      kLlama, {{"model_type", modelType}, {"architectures", architecture}});
   return change(base.c_str(), changes);
 }
 std::string qwen2(Changes changes) {
@@ -116,8 +116,7 @@ protected:
 //===----------------------------------------------------------------------===//
 
 TEST_F(ConfigTest, TextThatIsNoObject) {
-  EXPECT_EQ(refusal("[1]"),
-            "not a JSON object: expected an object at the top");
+  EXPECT_EQ(refusal("[1]"), "not a JSON object: expected an object at the top");
   EXPECT_EQ(refusal(std::string(100000, '[')),
             "not a JSON object: nesting beyond 64 levels");
   EXPECT_EQ(refusal("{\"model_type\": ").find("not a JSON object: ["), 0u);
@@ -130,15 +129,15 @@ TEST_F(ConfigTest, Architecture) {
             "architecture 'BloomForCausalLM' of model type 'bloom' is not "
             "supported; known are the causal language models of the types "
             "llama, qwen2, qwen3, mistral, gpt2");
-  EXPECT_EQ(refusal(llama({{"architectures",
-                            "[\"LlamaForSequenceClassification\"]"}})),
+  EXPECT_EQ(refusal(llama(
+                {{"architectures", "[\"LlamaForSequenceClassification\"]"}})),
             "architecture 'LlamaForSequenceClassification' of model type "
             "'llama' is not supported; known are the causal language models "
             "of the types llama, qwen2, qwen3, mistral, gpt2");
-  EXPECT_EQ(refusal(llama({{"architectures", "null"},
-                           {"model_type", "\"mamba\""}})),
-            "model type 'mamba' is not supported; known: llama, qwen2, qwen3, "
-            "mistral, gpt2");
+  EXPECT_EQ(
+      refusal(llama({{"architectures", "null"}, {"model_type", "\"mamba\""}})),
+      "model type 'mamba' is not supported; known: llama, qwen2, qwen3, "
+      "mistral, gpt2");
   EXPECT_EQ(refusal(llama({{"architectures", ""}, {"model_type", ""}})),
             "neither 'architectures' nor 'model_type' says what the model is; "
             "known model types: llama, qwen2, qwen3, mistral, gpt2");
@@ -147,8 +146,8 @@ TEST_F(ConfigTest, Architecture) {
             "'mistral'; correct one of them");
   EXPECT_EQ(refusal(llama({{"architectures", "\"LlamaForCausalLM\""}})),
             "field 'architectures' is not a list of class names");
-  EXPECT_EQ(refusal(llama({{"architectures",
-                            "[\"LlamaForCausalLM\", \"LlamaModel\"]"}})),
+  EXPECT_EQ(refusal(llama(
+                {{"architectures", "[\"LlamaForCausalLM\", \"LlamaModel\"]"}})),
             "field 'architectures' names 2 classes, expected one");
   EXPECT_EQ(refusal(llama({{"model_type", "7"}})),
             "field 'model_type' is 7, expected a string");
@@ -207,17 +206,17 @@ TEST_F(ConfigTest, SizesThatCannotBe) {
 TEST_F(ConfigTest, ParametersBeyondTheAddressSpace) {
   std::string text = llama({{"hidden_size", "2147483646"},
                             {"intermediate_size", "2147483646"},
-                            {"num_attention_heads", "2"}, {"head_dim", "2"},
+                            {"num_attention_heads", "2"},
+                            {"head_dim", "2"},
                             {"vocab_size", "2147483646"}});
-  mlir::ScopedDiagnosticHandler handler(
-      &context, [&](mlir::Diagnostic &diagnostic) {
-        messages.push_back(diagnostic.str());
-        return mlir::success();
-      });
+  mlir::ScopedDiagnosticHandler handler(&context,
+                                        [&](mlir::Diagnostic &diagnostic) {
+                                          messages.push_back(diagnostic.str());
+                                          return mlir::success();
+                                        });
   auto config = parseHFConfig(&context, text, "config.json");
   ASSERT_TRUE(succeeded(config));
-  EXPECT_TRUE(
-      failed(listParameters(*config, mlir::UnknownLoc::get(&context))));
+  EXPECT_TRUE(failed(listParameters(*config, mlir::UnknownLoc::get(&context))));
   ASSERT_EQ(messages.size(), 1u);
   EXPECT_EQ(messages[0],
             "the parameters up to 'model.embed_tokens.weight' need more than "
@@ -253,7 +252,8 @@ TEST_F(ConfigTest, KeyValueHeads) {
   EXPECT_EQ(accept(qwen2(wide)).keyValueHeads, 32);
   EXPECT_EQ(accept(qwen3(wide)).keyValueHeads, 32);
   EXPECT_EQ(accept(mistral(wide)).keyValueHeads, 8);
-  EXPECT_EQ(accept(mistral({{"num_key_value_heads", "null"}})).keyValueHeads, 4);
+  EXPECT_EQ(accept(mistral({{"num_key_value_heads", "null"}})).keyValueHeads,
+            4);
   EXPECT_EQ(accept(qwen2({{"num_key_value_heads", "null"}})).keyValueHeads, 4);
   EXPECT_EQ(refusal(llama({{"num_key_value_heads", "3"}})),
             "field 'num_key_value_heads' is 3, which does not divide the 4 "
@@ -270,9 +270,9 @@ TEST_F(ConfigTest, HeadDimension) {
   EXPECT_EQ(accept(qwen2({{"head_dim", "null"}})).headDimension, 8);
   EXPECT_EQ(accept(mistral({{"head_dim", "6"}})).headDimension, 6);
   EXPECT_EQ(accept(qwen3({})).headDimension, 128);
-  EXPECT_EQ(accept(llama({{"head_dim", "6"}, {"hidden_size", "30"}}))
-                .headDimension,
-            6);
+  EXPECT_EQ(
+      accept(llama({{"head_dim", "6"}, {"hidden_size", "30"}})).headDimension,
+      6);
   EXPECT_EQ(refusal(qwen3({{"head_dim", "null"}})),
             "field 'head_dim' is null, but qwen3 models need a number; without "
             "the field it is 128");
@@ -292,8 +292,8 @@ TEST_F(ConfigTest, HeadDimension) {
 //===----------------------------------------------------------------------===//
 
 TEST_F(ConfigTest, Biases) {
-  ModelConfig config = accept(llama({{"attention_bias", "true"},
-                                     {"mlp_bias", "true"}}));
+  ModelConfig config =
+      accept(llama({{"attention_bias", "true"}, {"mlp_bias", "true"}}));
   EXPECT_TRUE(config.queryKeyValueBias && config.attentionOutputBias);
   EXPECT_TRUE(config.mlpBias);
   config = accept(qwen2({{"attention_bias", "true"}}));
@@ -323,8 +323,7 @@ TEST_F(ConfigTest, CountsFollowTheFields) {
   int64_t plain = count(llama({}));
   EXPECT_EQ(plain, 256 * 32 * 2 + 32 +
                        4 * (32 * 32 * 2 + 16 * 32 * 2 + 3 * 32 * 64 + 2 * 32));
-  EXPECT_EQ(count(llama({{"tie_word_embeddings", "true"}})),
-            plain - 256 * 32);
+  EXPECT_EQ(count(llama({{"tie_word_embeddings", "true"}})), plain - 256 * 32);
   EXPECT_EQ(count(llama({{"attention_bias", "true"}})),
             plain + 4 * (32 + 16 + 16 + 32));
   EXPECT_EQ(count(llama({{"mlp_bias", "true"}})), plain + 4 * (64 + 64 + 32));
@@ -402,12 +401,11 @@ TEST_F(ConfigTest, WindowsOfMistral) {
   EXPECT_EQ(refusal(mistral({{"sliding_window", "0"}})),
             "field 'sliding_window' is 0, expected a number from 1 to "
             "2147483647");
-  EXPECT_EQ(
-      refusal(mistral({{"layer_types",
-                        "[\"sliding_attention\", \"full_attention\", "
-                        "\"full_attention\", \"full_attention\"]"}})),
-      "field 'layer_types' and 'sliding_window' disagree about layer 1; "
-      "mistral models have one window for all layers");
+  EXPECT_EQ(refusal(mistral(
+                {{"layer_types", "[\"sliding_attention\", \"full_attention\", "
+                                 "\"full_attention\", \"full_attention\"]"}})),
+            "field 'layer_types' and 'sliding_window' disagree about layer 1; "
+            "mistral models have one window for all layers");
 }
 
 TEST_F(ConfigTest, WindowsOfQwen) {
@@ -415,10 +413,10 @@ TEST_F(ConfigTest, WindowsOfQwen) {
                       "\"attention\", \"sliding_attention\"]";
   EXPECT_EQ(accept(qwen2({{"sliding_window", "6"}})).windows,
             Windows({0, 0, 0, 0}));
-  EXPECT_EQ(accept(qwen2({{"sliding_window", "6"},
-                          {"use_sliding_window", "true"}}))
-                .windows,
-            Windows({0, 0, 0, 0}));
+  EXPECT_EQ(
+      accept(qwen2({{"sliding_window", "6"}, {"use_sliding_window", "true"}}))
+          .windows,
+      Windows({0, 0, 0, 0}));
   EXPECT_EQ(accept(qwen2({{"sliding_window", "6"},
                           {"use_sliding_window", "true"},
                           {"max_window_layers", "1"}}))
@@ -516,29 +514,34 @@ TEST_F(ConfigTest, RotaryTypes) {
   EXPECT_EQ(rotary.factor, 8.0);
   EXPECT_EQ(rotary.originalMaxPositions, 16.0);
   rotary = accept(llama({{"rope_scaling", R"({"type": "linear",
-    "factor": 4})"}})).rotary;
+    "factor": 4})"}}))
+               .rotary;
   EXPECT_EQ(rotary.kind, RotaryConfig::Kind::Linear);
   EXPECT_EQ(rotary.factor, 4.0);
   // What is not given is the length at the top, or else the longest sequence.
   rotary = accept(llama({{"rope_scaling", R"({"rope_type": "yarn",
     "factor": 4, "beta_fast": null, "mscale": 0.7, "truncate": false})"},
-    {"original_max_position_embeddings", "48"}})).rotary;
+                         {"original_max_position_embeddings", "48"}}))
+               .rotary;
   EXPECT_EQ(rotary.kind, RotaryConfig::Kind::Yarn);
   EXPECT_EQ(rotary.originalMaxPositions, 48.0);
   EXPECT_EQ(rotary.betaFast, 32.0);
   EXPECT_EQ(rotary.mscale, 0.7);
   EXPECT_FALSE(rotary.truncate);
   rotary = accept(llama({{"rope_scaling", R"({"rope_type": "yarn",
-    "factor": null, "original_max_position_embeddings": 16})"}})).rotary;
+    "factor": null, "original_max_position_embeddings": 16})"}}))
+               .rotary;
   EXPECT_EQ(rotary.factor, 4.0);
   rotary = accept(llama({{"rope_scaling", "{}"}})).rotary;
   EXPECT_EQ(rotary.kind, RotaryConfig::Kind::Default);
   // The newer name of the key wins, and the older name of the table.
   rotary = accept(llama({{"rope_parameters", R"({"rope_type": "default",
-    "type": "linear", "rope_theta": 7})"}})).rotary;
+    "type": "linear", "rope_theta": 7})"}}))
+               .rotary;
   EXPECT_EQ(rotary.kind, RotaryConfig::Kind::Default);
   rotary = accept(llama({{"rope_parameters", "{\"rope_type\": \"default\"}"},
-                         {"rope_scaling", llama3}})).rotary;
+                         {"rope_scaling", llama3}}))
+               .rotary;
   EXPECT_EQ(rotary.kind, RotaryConfig::Kind::Llama3);
 }
 

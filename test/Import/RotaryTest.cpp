@@ -13,8 +13,7 @@ using namespace pipemesh;
 
 namespace {
 
-void expectFrequencies(const RotaryConfig &rotary,
-                       std::vector<double> expected,
+void expectFrequencies(const RotaryConfig &rotary, std::vector<double> expected,
                        double attentionFactor) {
   RotaryFrequencies result =
       computeRotaryFrequencies(rotary, 2 * expected.size());

@@ -1,10 +1,10 @@
 //===- SafetensorsTest.cpp - Weight files, whole and damaged --------------===//
 
-#include "pipemesh/Import/HFConfig.h"
-#include "pipemesh/Import/SafetensorsIndex.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
+#include "pipemesh/Import/HFConfig.h"
+#include "pipemesh/Import/SafetensorsIndex.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
@@ -68,7 +68,8 @@ protected:
                 uint64_t dataSize, uint64_t headerSize) {
     char size[8];
     llvm::support::endian::write64le(size, headerSize);
-    writeText(name, std::string(size, 8) + header + std::string(dataSize, '\0'));
+    writeText(name,
+              std::string(size, 8) + header + std::string(dataSize, '\0'));
   }
   void writeRaw(const std::string &name, const std::string &header,
                 uint64_t dataSize) {
@@ -89,8 +90,8 @@ protected:
       }
       header += ", \"" + tensor.name + "\": {\"dtype\": \"" + tensor.type +
                 "\", \"shape\": [" + shape + "], \"data_offsets\": [" +
-                std::to_string(offset) + ", " +
-                std::to_string(offset + size) + "]}";
+                std::to_string(offset) + ", " + std::to_string(offset + size) +
+                "]}";
       offset += size;
     }
     writeRaw(name, header + "}", offset);
@@ -110,9 +111,9 @@ protected:
           return mlir::success();
         });
     auto index = SafetensorsIndex::read(&context, directory);
-    bool good = succeeded(index) &&
-                succeeded(checkWeights(&context, directory, config, parameters,
-                                       *index));
+    bool good =
+        succeeded(index) && succeeded(checkWeights(&context, directory, config,
+                                                   parameters, *index));
     EXPECT_EQ(good, messages.empty());
     return messages;
   }
@@ -255,8 +256,9 @@ TEST_F(SafetensorsTest, MissingTensors) {
   EXPECT_EQ(check(), kFile + ": tensor 'model.norm.weight' is missing");
   tensors.resize(4);
   write(kFile, tensors);
-  EXPECT_EQ(check(), kFile + ": tensor 'model.layers.0.self_attn.v_proj.weight' "
-                             "is missing, and 6 more");
+  EXPECT_EQ(check(), kFile +
+                         ": tensor 'model.layers.0.self_attn.v_proj.weight' "
+                         "is missing, and 6 more");
   config.tiedEmbeddings = false;
   parameters.push_back({"lm_head.weight", {8, 4}});
   parameters.erase(parameters.begin() + 4, parameters.end() - 1);
@@ -279,9 +281,10 @@ TEST_F(SafetensorsTest, LeftoverTensors) {
                              "describes it");
   tensors.push_back({"model.layers.0.attn.bias", "F32", {4}});
   write(kFile, tensors);
-  EXPECT_EQ(check(), kFile + ": tensor 'model.layers.0.attn.bias' belongs to no "
-                             "parameter of llama as config.json describes it, "
-                             "and 1 more");
+  EXPECT_EQ(check(), kFile +
+                         ": tensor 'model.layers.0.attn.bias' belongs to no "
+                         "parameter of llama as config.json describes it, "
+                         "and 1 more");
 }
 
 TEST_F(SafetensorsTest, GPT2WithAndWithoutPrefix) {
@@ -317,9 +320,8 @@ TEST_F(SafetensorsTest, ShardsWithAnIndex) {
   std::swap(halves[0][0], halves[1][0]);
   write("part-0.safetensors", halves[0]);
   write("part-1.safetensors", halves[1]);
-  EXPECT_EQ(check(),
-            kIndex + ": tensor 'model.embed_tokens.weight' is not in "
-                     "'part-0.safetensors', where the index has it");
+  EXPECT_EQ(check(), kIndex + ": tensor 'model.embed_tokens.weight' is not in "
+                              "'part-0.safetensors', where the index has it");
   llvm::sys::fs::remove(path("part-1.safetensors"));
   EXPECT_EQ(check(), "part-1.safetensors: cannot read the weights: No such "
                      "file or directory");

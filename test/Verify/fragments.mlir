@@ -17,6 +17,8 @@
 // RUN: not pmcheck equiv %t/model.mlir %t/range.mlir 2>&1 | FileCheck %s --check-prefix=RANGE
 // RUN: sed 's,// actions,pm.action weight_gradient stage 0 micro_batch 1,' %t/partitioned.mlir > %t/kind.mlir
 // RUN: not pmcheck equiv %t/model.mlir %t/kind.mlir 2>&1 | FileCheck %s --check-prefix=KIND
+// RUN: sed 's/%%count: tensor<f32> {pm.buffer = @count}/%%count: tensor<f32> {pm.buffer = @sum}/' %t/partitioned.mlir > %t/incomplete.mlir
+// RUN: not pmcheck equiv %t/model.mlir %t/incomplete.mlir 2>&1 | FileCheck %s --check-prefix=INCOMPLETE
 // The all-reduce of the gradient is left out: the ranks update apart.
 // RUN: sed 's/%%total = pm.all_reduce sum(%%g).*/%%total = stablehlo.optimization_barrier %%g : tensor<3xf32>/' %t/partitioned.mlir > %t/missing.mlir
 // RUN: not pmcheck equiv %t/model.mlir %t/missing.mlir 2>&1 | FileCheck %s --check-prefix=MISSING
@@ -35,6 +37,7 @@
 // SLICE: pmcheck: error: 'gradient w' departs
 // RANGE: error: has an action for micro-batch 2 of 2
 // KIND: error: has an action for the weight_gradient of stage 0, and there is no such fragment
+// INCOMPLETE: error: reads buffer 'sum', a sum over the micro-batches that is complete only when all of them have run
 // MISSING: error: buffer 'w' is the same on ranks 0 and 1 by its sharding
 // TWICE: pmcheck: error: 'gradient w' departs
 

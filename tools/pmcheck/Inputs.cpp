@@ -54,9 +54,9 @@ OwningOpRef<ModuleOp> readModule(StringRef path, MLIRContext &context) {
   return parseModule(path, context);
 }
 
-/// Reads a tensor as a port's type: [steps, ...] gives its first step, labels of
-/// one column less get a last one that is not counted, and the element types may
-/// differ within one kind of number.
+/// Reads a tensor as a port's type: [steps, ...] gives its first step, labels
+/// of one column less get a last one that is not counted, and the element types
+/// may differ within one kind of number.
 static bool readPort(const TensorFile &file, StringRef name, const Port &port,
                      MLIRContext &context, NamedTensors &values) {
   llvm::Expected<Tensor> read = file.read(name, &context);
@@ -81,10 +81,11 @@ static bool readPort(const TensorFile &file, StringRef name, const Port &port,
     tensor = wide;
   }
   bool isFloat = isa<FloatType>(port.type.getElementType());
-  if (tensor.getShape() != port.type.getShape() || tensor.isFloat() != isFloat) {
+  if (tensor.getShape() != port.type.getShape() ||
+      tensor.isFloat() != isFloat) {
     std::string types;
-    llvm::raw_string_ostream(types)
-        << read->getType() << ", and '" << port.name << "' is " << port.type;
+    llvm::raw_string_ostream(types) << read->getType() << " in the file, and "
+                                    << port.type << " in the module";
     return fail("'" + name + "' is " + types);
   }
   values[port.name] = tensor.withType(port.type);
@@ -131,7 +132,8 @@ bool readExpected(const Arguments &arguments, ArrayRef<Port> ports,
     if (!parsed)
       return fail(parsed.takeError());
     const llvm::json::Object *object = parsed->getAsObject();
-    const llvm::json::Object *step = object ? object->getObject("step0") : nullptr;
+    const llvm::json::Object *step =
+        object ? object->getObject("step0") : nullptr;
     if (!step)
       return fail(arguments.get("expect") + ": has no 'step0'");
     for (const Port &port : ports)
@@ -207,13 +209,12 @@ bool compareAndReport(const NamedTensors &actual, const NamedTensors &expected,
   llvm::outs() << "compared " << differences.size()
                << (differences.size() == 1 ? " value" : " values")
                << "; largest differences:\n";
-  for (const Difference &difference :
-       ArrayRef(differences).take_front(8))
+  for (const Difference &difference : ArrayRef(differences).take_front(8))
     llvm::outs() << llvm::format("  %.2e  ", difference.error)
                  << difference.name
                  << llvm::format("  (element %lld: %.9g, expected %.9g)\n",
-                                 (long long)difference.index,
-                                 difference.actual, difference.expected);
+                                 (long long)difference.index, difference.actual,
+                                 difference.expected);
   if (!onlyActual.empty()) {
     llvm::outs() << "not compared, because one side lacks it: ";
     llvm::interleaveComma(ArrayRef(onlyActual).take_front(4), llvm::outs());
@@ -226,9 +227,8 @@ bool compareAndReport(const NamedTensors &actual, const NamedTensors &expected,
   for (const Difference &difference : differences)
     if (difference.name == first)
       return fail("'" + first + "' departs: element " +
-                  Twine(difference.index) + " is " +
-                  toText(difference.actual) + ", expected " +
-                  toText(difference.expected));
+                  Twine(difference.index) + " is " + toText(difference.actual) +
+                  ", expected " + toText(difference.expected));
   return false;
 }
 

@@ -1,9 +1,9 @@
 //===- pmimport.cpp - A Hugging Face model directory as a model graph -----===//
 
-#include "pipemesh/Support/DiagnosticLines.h"
-#include "pipemesh/Import/ImportHuggingFace.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OperationSupport.h"
+#include "pipemesh/Import/ImportHuggingFace.h"
+#include "pipemesh/Support/DiagnosticLines.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
@@ -16,14 +16,14 @@ namespace cl = llvm::cl;
 
 static cl::OptionCategory category("pmimport options");
 
-static cl::opt<std::string>
-    inputPath(cl::Positional, cl::desc("MODEL_DIR"), cl::value_desc("path"),
-              cl::cat(category));
-static cl::opt<Task> task(
-    "task", cl::desc("What the graph is for:"), cl::init(Task::Train),
-    cl::values(clEnumValN(Task::Train, "train", "training (the default)"),
-               clEnumValN(Task::Eval, "eval", "loss and logits alone")),
-    cl::cat(category));
+static cl::opt<std::string> inputPath(cl::Positional, cl::desc("MODEL_DIR"),
+                                      cl::value_desc("path"),
+                                      cl::cat(category));
+static cl::opt<Task>
+    task("task", cl::desc("What the graph is for:"), cl::init(Task::Train),
+         cl::values(clEnumValN(Task::Train, "train", "training (the default)"),
+                    clEnumValN(Task::Eval, "eval", "loss and logits alone")),
+         cl::cat(category));
 static cl::opt<int64_t> batch("batch",
                               cl::desc("Sequences of a step, over all ranks"),
                               cl::value_desc("number"), cl::cat(category));
@@ -32,10 +32,10 @@ static cl::opt<int64_t> sequence("sequence", cl::desc("Tokens of a sequence"),
 static cl::opt<std::string>
     outputPath("o", cl::desc("Where the module goes (- for standard output)"),
                cl::value_desc("file"), cl::cat(category));
-static cl::opt<bool> noWeights(
-    "no-weights",
-    cl::desc("Read config.json alone; do not look for weight files"),
-    cl::cat(category));
+static cl::opt<bool>
+    noWeights("no-weights",
+              cl::desc("Read config.json alone; do not look for weight files"),
+              cl::cat(category));
 static cl::opt<bool> report(
     "report",
     cl::desc("Print the parameters and their number; the module only with -o"),
@@ -45,7 +45,8 @@ static const char *kOverview =
     "pmimport: a Hugging Face model directory as a model graph\n\n"
     "MODEL_DIR holds config.json and model.safetensors (or\n"
     "model.safetensors.index.json with its files); a path to a .json file is\n"
-    "taken for a config.json. Model types: llama, qwen2, qwen3, mistral, gpt2.\n"
+    "taken for a config.json. Model types: llama, qwen2, qwen3, mistral, "
+    "gpt2.\n"
     "Weights stay in their files, and the module refers to them by name.\n";
 
 static const char *kExamples =

@@ -3,8 +3,8 @@
 #ifndef PIPEMESH_IMPORT_HFCONFIG_H
 #define PIPEMESH_IMPORT_HFCONFIG_H
 
-#include "pipemesh/Import/ModelConfig.h"
 #include "mlir/Support/LLVM.h"
+#include "pipemesh/Import/ModelConfig.h"
 
 namespace mlir {
 class MLIRContext;

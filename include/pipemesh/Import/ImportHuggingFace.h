@@ -3,10 +3,10 @@
 #ifndef PIPEMESH_IMPORT_IMPORTHUGGINGFACE_H
 #define PIPEMESH_IMPORT_IMPORTHUGGINGFACE_H
 
-#include "pipemesh/Import/ModelConfig.h"
-#include "pipemesh/Import/ModelParameters.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "pipemesh/Import/ModelConfig.h"
+#include "pipemesh/Import/ModelParameters.h"
 #include <string>
 #include <vector>
 
@@ -41,12 +41,13 @@ readHuggingFaceModel(mlir::MLIRContext *context, llvm::StringRef path,
 /// Builds the model graph: a module with one function `main`. Its arguments
 /// are `input_ids` ([batch, sequence] of i32), `labels` ([batch, sequence + 1]:
 /// position s predicts the label at s + 1, so a window of sequence + 1 tokens
-/// gives every position a target) and then the parameters as f32 in the order of `listParameters`; its results are the
-/// loss and the logits. The context must have the dialects func, stablehlo,
-/// chlo and pm loaded (`loadImportDialects`).
-mlir::OwningOpRef<mlir::ModuleOp>
-buildModelGraph(mlir::MLIRContext *context, const HuggingFaceModel &model,
-                const ImportOptions &options);
+/// gives every position a target) and then the parameters as f32 in the order
+/// of `listParameters`; its results are the loss and the logits. The context
+/// must have the dialects func, stablehlo, chlo and pm loaded
+/// (`loadImportDialects`).
+mlir::OwningOpRef<mlir::ModuleOp> buildModelGraph(mlir::MLIRContext *context,
+                                                  const HuggingFaceModel &model,
+                                                  const ImportOptions &options);
 
 /// Emits the warnings that reading a configuration has left.
 void emitConfigWarnings(mlir::MLIRContext *context, const ModelConfig &config);

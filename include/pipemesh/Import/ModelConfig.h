@@ -89,7 +89,9 @@ struct ModelConfig {
   std::vector<ConfigWarning> warnings;
 
   /// Learned positions limit the sequence; rotary ones do not.
-  bool hasLearnedPositions() const { return architecture == Architecture::GPT2; }
+  bool hasLearnedPositions() const {
+    return architecture == Architecture::GPT2;
+  }
 };
 
 /// "llama", "qwen2", ...

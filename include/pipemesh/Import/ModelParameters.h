@@ -3,8 +3,8 @@
 #ifndef PIPEMESH_IMPORT_MODELPARAMETERS_H
 #define PIPEMESH_IMPORT_MODELPARAMETERS_H
 
-#include "pipemesh/Import/ModelConfig.h"
 #include "mlir/Support/LLVM.h"
+#include "pipemesh/Import/ModelConfig.h"
 #include "llvm/ADT/SmallVector.h"
 #include <string>
 #include <vector>

@@ -8,9 +8,9 @@
 #ifndef PIPEMESH_IMPORT_SAFETENSORSINDEX_H
 #define PIPEMESH_IMPORT_SAFETENSORSINDEX_H
 
+#include "mlir/Support/LLVM.h"
 #include "pipemesh/Import/ModelConfig.h"
 #include "pipemesh/Import/ModelParameters.h"
-#include "mlir/Support/LLVM.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
 #include <string>

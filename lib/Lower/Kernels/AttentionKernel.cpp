@@ -1,15 +1,17 @@
 //===- AttentionKernel.cpp - attention and its gradient -------------------===//
 //
-// Blocks of queries against the keys that they see: products by the runtime's
-// sgemm on the tensors where they are (a head is a strided matrix), the row
-// softmax in between on a block of scores in scratch. A block's row has room
-// for one more vector behind the last key, so that rows need no remainder loop:
-// what lies behind the last visible key is filled first.
+// Blocks of queries against the keys that they see: products on the tensors
+// where they are (a head is a strided matrix; only keys and values are also
+// needed transposed), the row softmax in between on a block of scores in
+// scratch. A block's row has room for one more vector behind the last key, so
+// that rows need no remainder loop: what lies behind the last visible key is
+// filled first.
 //
 //===----------------------------------------------------------------------===//
 
 #include "KernelCode.h"
 #include "ScalarOps.h"
+#include "SmallProduct.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -38,10 +40,12 @@ private:
   int64_t sequence, heads, size, keys, keyHeads, window;
   double scale;
   bool causal;
-  /// Queries in a block, and elements from one row of scores to the next.
-  int64_t block, stride;
+  /// Queries in a block, elements from one row of scores to the next, and from
+  /// one row of the transposed keys to the next.
+  int64_t block, stride, packed;
 
   int64_t getScores() const { return block * stride; }
+  int64_t getTransposed() const { return size * packed; }
 
   /// The block of queries that starts at `first`, and the keys that it sees.
   struct Block {
@@ -54,9 +58,18 @@ private:
   /// A row of a head: `tensor` is [batch, length, heads, size].
   Value head(Value pointer, Value batch, int64_t length, Value position,
              int64_t headCount, Value headIndex);
-  void multiply(bool transA, bool transB, Value m, Value n, Value k,
-                double alpha, Value a, Value lda, Value b, Value ldb,
-                double beta, Value c, Value ldc);
+  /// Writes rows [0, keys) of a head as columns of a matrix with `packed`
+  /// columns.
+  void transpose(Value from, Value to);
+  /// scores = alpha * rows * transposed keys or values, over the block's keys.
+  void multiplyByColumns(const Block &part, double alpha, Value rows,
+                         Value transposed, Value scores);
+  /// to = alpha * scores * rows of keys or values; `scale` has a factor a row.
+  void multiplyByRows(const Block &part, double alpha, Value scores, Value rows,
+                      Value scale, Value to);
+  /// to += alpha * transposed scores * rows of queries.
+  void addTransposed(const Block &part, double alpha, Value scores, Value rows,
+                     Value to);
 
   Value max(Value a, Value b) {
     return arith::MaxSIOp::create(builder, loc, a, b);
@@ -99,11 +112,12 @@ AttentionEmitter::AttentionEmitter(KernelCode &code, RankedTensorType query,
       size(query.getDimSize(3)), keys(key.getDimSize(1)),
       keyHeads(key.getDimSize(2)), window(window), scale(scale),
       causal(causal) {
-  block = std::min<int64_t>(sequence, keys > 1024 ? 32 : 64);
-  int64_t visible = keys;
+  block = std::min<int64_t>(sequence, 32);
+  int64_t visible = keys, columns = getProductColumns(code);
   if (window > 0 && causal)
     visible = std::min(keys, window + block);
-  stride = llvm::alignTo(visible, code.vectorWidth) + code.vectorWidth;
+  stride = llvm::alignTo(visible, columns) + code.vectorWidth;
+  packed = llvm::alignTo(keys, columns) + columns;
 }
 
 AttentionEmitter::Block AttentionEmitter::getBlock(Value first) {
@@ -141,21 +155,71 @@ Value AttentionEmitter::head(Value pointer, Value batch, int64_t length,
   return code.address(pointer, f32, code.mul(row, size));
 }
 
-void AttentionEmitter::multiply(bool transA, bool transB, Value m, Value n,
-                                Value k, double alpha, Value a, Value lda,
-                                Value b, Value ldb, double beta, Value c,
-                                Value ldc) {
-  Type pointer = code.context.getType();
-  auto type =
-      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()),
-                                  {i64, i64, i64, i64, i64, f32, pointer, i64,
-                                   pointer, i64, f32, pointer, i64});
-  Value function = LLVM::LoadOp::create(builder, loc, pointer, code.context, 8);
-  LLVM::CallOp::create(builder, loc, type,
-                       ValueRange{function, code.index(transA),
-                                  code.index(transB), m, n, k,
-                                  code.constant(f32, alpha), a, lda, b, ldb,
-                                  code.constant(f32, beta), c, ldc});
+void AttentionEmitter::transpose(Value from, Value to) {
+  code.loop(code.index(0), code.index(keys), 1, {}, [&](Value j, ValueRange) {
+    Value row = code.address(from, f32, code.mul(j, keyHeads * size));
+    Value column = code.address(to, f32, j);
+    code.loop(code.index(0), code.index(size), 1, {}, [&](Value i, ValueRange) {
+      Value element = code.load(code.address(row, f32, i), f32, 1);
+      code.store(element, code.address(column, f32, code.mul(i, packed)), f32);
+      return SmallVector<Value>();
+    });
+    return SmallVector<Value>();
+  });
+}
+
+void AttentionEmitter::multiplyByColumns(const Block &part, double alpha,
+                                         Value rows, Value transposed,
+                                         Value scores) {
+  SmallProduct product;
+  product.m = part.queries;
+  product.n = part.keys;
+  product.k = code.index(size);
+  product.a = rows;
+  product.aRow = heads * size;
+  product.b = code.address(transposed, f32, part.firstKey);
+  product.bRow = packed;
+  product.c = scores;
+  product.cRow = stride;
+  product.alpha = alpha;
+  product.padded = true;
+  emitSmallProduct(code, product);
+}
+
+void AttentionEmitter::multiplyByRows(const Block &part, double alpha,
+                                      Value scores, Value rows, Value scale,
+                                      Value to) {
+  SmallProduct product;
+  product.m = part.queries;
+  product.n = code.index(size);
+  product.k = part.keys;
+  product.a = scores;
+  product.aRow = stride;
+  product.b = rows;
+  product.bRow = keyHeads * size;
+  product.c = to;
+  product.cRow = heads * size;
+  product.alpha = alpha;
+  product.scale = scale;
+  emitSmallProduct(code, product);
+}
+
+void AttentionEmitter::addTransposed(const Block &part, double alpha,
+                                     Value scores, Value rows, Value to) {
+  SmallProduct product;
+  product.m = part.keys;
+  product.n = code.index(size);
+  product.k = part.queries;
+  product.a = scores;
+  product.aRow = 1;
+  product.aColumn = stride;
+  product.b = rows;
+  product.bRow = heads * size;
+  product.c = to;
+  product.cRow = keyHeads * size;
+  product.alpha = alpha;
+  product.accumulate = true;
+  emitSmallProduct(code, product);
 }
 
 Value AttentionEmitter::horizontal(Value vector, bool maximum) {
@@ -242,55 +306,45 @@ void AttentionEmitter::emitForward(pm::AttentionOp op, KernelInfo &info) {
         value = code.inputs.lookup(op.getValue()), result = code.results[0],
         lse = code.results[1];
   int64_t batch = cast<RankedTensorType>(op.getQuery().getType()).getDimSize(0);
-  info.extent = batch * heads;
-  info.scratchBytes = (getScores() + block) * sizeof(float);
-  Value scores = code.scratch;
+  int64_t group = heads / keyHeads;
+  // The heads of a group share the transposed keys, where that leaves enough
+  // iterations for the threads.
+  int64_t unit = batch * keyHeads >= 32 ? group : 1, units = heads / unit;
+  info.extent = batch * units;
+  info.scratchBytes = (getTransposed() + getScores() + block) * sizeof(float);
+  Value columns = code.scratch;
+  Value scores = code.address(columns, f32, getTransposed());
   Value inverses = code.address(scores, f32, getScores());
-  Value queryStride = code.index(heads * size),
-        keyStride = code.index(keyHeads * size),
-        scoreStride = code.index(stride), length = code.index(size);
   code.loop(code.begin, code.end, 1, {}, [&](Value i, ValueRange) {
-    Value b = arith::DivUIOp::create(builder, loc, i, code.index(heads));
-    Value h = arith::RemUIOp::create(builder, loc, i, code.index(heads));
+    Value b = arith::DivUIOp::create(builder, loc, i, code.index(units));
+    Value firstHead = code.mul(
+        arith::RemUIOp::create(builder, loc, i, code.index(units)), unit);
     Value keyHead =
-        arith::DivUIOp::create(builder, loc, h, code.index(heads / keyHeads));
-    Value lseRow = code.address(lse, f32, code.mul(i, sequence));
-    code.loop(
-        code.index(0), code.index(sequence), block, {},
-        [&](Value first, ValueRange) {
-          Block part = getBlock(first);
-          Value q = head(query, b, sequence, first, heads, h);
-          Value k = head(key, b, keys, part.firstKey, keyHeads, keyHead);
-          Value v = head(value, b, keys, part.firstKey, keyHeads, keyHead);
-          Value o = head(result, b, sequence, first, heads, h);
-          multiply(false, true, part.queries, part.keys, length, scale, q,
-                   queryStride, k, keyStride, 0, scores, scoreStride);
-          code.loop(
-              code.index(0), part.queries, 1, {}, [&](Value r, ValueRange) {
-                auto [low, high] = getRange(part, r);
-                Value row = code.address(scores, f32, code.mul(r, stride));
-                softmaxRow(row, low, high, part.keys,
-                           code.address(inverses, f32, r),
-                           code.address(lseRow, f32, code.add(first, r)));
-                return SmallVector<Value>();
-              });
-          multiply(false, false, part.queries, length, part.keys, 1, scores,
-                   scoreStride, v, keyStride, 0, o, queryStride);
-          code.loop(
-              code.index(0), part.queries, 1, {}, [&](Value r, ValueRange) {
-                Value factor =
-                    code.load(code.address(inverses, f32, r), f32, 1);
-                Value row = code.address(o, f32, code.mul(r, heads * size));
-                forSize([&](Value j, unsigned width) {
-                  Value place = code.address(row, f32, j);
-                  code.store(mulf(code.load(place, f32, width),
-                                  code.splat(factor, width)),
-                             place, f32);
-                });
-                return SmallVector<Value>();
-              });
+        arith::DivUIOp::create(builder, loc, firstHead, code.index(group));
+    transpose(head(key, b, keys, code.index(0), keyHeads, keyHead), columns);
+    code.loop(code.index(0), code.index(unit), 1, {}, [&](Value g, ValueRange) {
+      Value h = code.add(firstHead, g);
+      Value lseRow = code.address(
+          lse, f32, code.mul(code.add(code.mul(b, heads), h), sequence));
+      auto emitBlock = [&](Value first, ValueRange) {
+        Block part = getBlock(first);
+        Value q = head(query, b, sequence, first, heads, h);
+        Value v = head(value, b, keys, part.firstKey, keyHeads, keyHead);
+        Value o = head(result, b, sequence, first, heads, h);
+        multiplyByColumns(part, scale, q, columns, scores);
+        code.loop(code.index(0), part.queries, 1, {}, [&](Value r, ValueRange) {
+          auto [low, high] = getRange(part, r);
+          Value row = code.address(scores, f32, code.mul(r, stride));
+          softmaxRow(row, low, high, part.keys, code.address(inverses, f32, r),
+                     code.address(lseRow, f32, code.add(first, r)));
           return SmallVector<Value>();
         });
+        multiplyByRows(part, 1, scores, v, inverses, o);
+        return SmallVector<Value>();
+      };
+      code.loop(code.index(0), code.index(sequence), block, {}, emitBlock);
+      return SmallVector<Value>();
+    });
     return SmallVector<Value>();
   });
 }
@@ -305,12 +359,11 @@ void AttentionEmitter::emitGradient(pm::AttentionGradOp op, KernelInfo &info) {
   int64_t batch = cast<RankedTensorType>(op.getQuery().getType()).getDimSize(0);
   int64_t group = heads / keyHeads;
   info.extent = batch * keyHeads;
-  info.scratchBytes = 2 * getScores() * sizeof(float);
-  Value probabilities = code.scratch;
+  info.scratchBytes = 2 * (getTransposed() + getScores()) * sizeof(float);
+  Value keyColumns = code.scratch;
+  Value valueColumns = code.address(keyColumns, f32, getTransposed());
+  Value probabilities = code.address(valueColumns, f32, getTransposed());
   Value slopes = code.address(probabilities, f32, getScores());
-  Value queryStride = code.index(heads * size),
-        keyStride = code.index(keyHeads * size),
-        scoreStride = code.index(stride), length = code.index(size);
   int64_t width = code.vectorWidth;
   double infinity = std::numeric_limits<double>::infinity();
 
@@ -353,53 +406,42 @@ void AttentionEmitter::emitGradient(pm::AttentionGradOp op, KernelInfo &info) {
       }
       return SmallVector<Value>();
     });
-    code.loop(
-        code.index(0), code.index(group), 1, {}, [&](Value g, ValueRange) {
-          Value h = code.add(code.mul(keyHead, group), g);
-          Value lseRow = code.address(
-              lse, f32, code.mul(code.add(code.mul(b, heads), h), sequence));
-          code.loop(
-              code.index(0), code.index(sequence), block, {},
-              [&](Value first, ValueRange) {
-                Block part = getBlock(first);
-                Value q = head(query, b, sequence, first, heads, h);
-                Value o = head(output, b, sequence, first, heads, h);
-                Value dO = head(grad, b, sequence, first, heads, h);
-                Value dq = head(queryGrad, b, sequence, first, heads, h);
-                Value k = head(key, b, keys, part.firstKey, keyHeads, keyHead);
-                Value v =
-                    head(value, b, keys, part.firstKey, keyHeads, keyHead);
-                Value dk =
-                    head(keyGrad, b, keys, part.firstKey, keyHeads, keyHead);
-                Value dv =
-                    head(valueGrad, b, keys, part.firstKey, keyHeads, keyHead);
-                multiply(false, true, part.queries, part.keys, length, scale, q,
-                         queryStride, k, keyStride, 0, probabilities,
-                         scoreStride);
-                multiply(false, true, part.queries, part.keys, length, 1, dO,
-                         queryStride, v, keyStride, 0, slopes, scoreStride);
-                code.loop(code.index(0), part.queries, 1, {},
-                          [&](Value r, ValueRange) {
-                            Value place = code.mul(r, heads * size);
-                            Value rowDot = dot(code.address(dO, f32, place),
-                                               code.address(o, f32, place));
-                            Value rowLse = code.load(
-                                code.address(lseRow, f32, code.add(first, r)),
-                                f32, 1);
-                            computeRow(part, r, rowLse, rowDot);
-                            return SmallVector<Value>();
-                          });
-                multiply(true, false, part.keys, length, part.queries, 1,
-                         probabilities, scoreStride, dO, queryStride, 1, dv,
-                         keyStride);
-                multiply(false, false, part.queries, length, part.keys, scale,
-                         slopes, scoreStride, k, keyStride, 0, dq, queryStride);
-                multiply(true, false, part.keys, length, part.queries, scale,
-                         slopes, scoreStride, q, queryStride, 1, dk, keyStride);
-                return SmallVector<Value>();
-              });
+    Value zero = code.index(0);
+    transpose(head(key, b, keys, zero, keyHeads, keyHead), keyColumns);
+    transpose(head(value, b, keys, zero, keyHeads, keyHead), valueColumns);
+    code.loop(zero, code.index(group), 1, {}, [&](Value g, ValueRange) {
+      Value h = code.add(code.mul(keyHead, group), g);
+      Value lseRow = code.address(
+          lse, f32, code.mul(code.add(code.mul(b, heads), h), sequence));
+      auto emitBlock = [&](Value first, ValueRange) {
+        Block part = getBlock(first);
+        auto queries = [&](Value tensor) {
+          return head(tensor, b, sequence, first, heads, h);
+        };
+        auto visible = [&](Value tensor) {
+          return head(tensor, b, keys, part.firstKey, keyHeads, keyHead);
+        };
+        Value q = queries(query), o = queries(output), dO = queries(grad);
+        multiplyByColumns(part, scale, q, keyColumns, probabilities);
+        multiplyByColumns(part, 1, dO, valueColumns, slopes);
+        code.loop(zero, part.queries, 1, {}, [&](Value r, ValueRange) {
+          Value place = code.mul(r, heads * size);
+          Value rowDot =
+              dot(code.address(dO, f32, place), code.address(o, f32, place));
+          Value rowLse =
+              code.load(code.address(lseRow, f32, code.add(first, r)), f32, 1);
+          computeRow(part, r, rowLse, rowDot);
           return SmallVector<Value>();
         });
+        addTransposed(part, 1, probabilities, dO, visible(valueGrad));
+        multiplyByRows(part, scale, slopes, visible(key), Value(),
+                       queries(queryGrad));
+        addTransposed(part, scale, slopes, q, visible(keyGrad));
+        return SmallVector<Value>();
+      };
+      code.loop(zero, code.index(sequence), block, {}, emitBlock);
+      return SmallVector<Value>();
+    });
     return SmallVector<Value>();
   });
 }
