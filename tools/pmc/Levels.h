@@ -5,15 +5,20 @@
 
 #include "Recipe.h"
 #include "llvm/ADT/SmallVector.h"
+#include <functional>
 #include <string>
+
+namespace mlir {
+class OpPassManager;
+}
 
 namespace pipemesh {
 
-/// One level of the compiler: its name and the passes that lead to it from the
-/// level before, as the text of a pipeline for pmopt.
+/// One level of the compiler: its name, and what adds the passes that lead to it
+/// from the level before.
 struct Level {
   std::string name;
-  std::string pipeline;
+  std::function<void(mlir::OpPassManager &)> addPasses;
 };
 
 struct StrategyOptions {
@@ -21,7 +26,8 @@ struct StrategyOptions {
   std::string schedule = "1f1b";
 };
 
-/// The levels of a task in order, from "model" (no passes) to "runtime".
+/// The levels of a task in order, from "model" (no passes) to "runtime". Both
+/// references must outlive what is returned.
 llvm::SmallVector<Level> getLevels(bool train, const Recipe &recipe,
                                    const StrategyOptions &options);
 

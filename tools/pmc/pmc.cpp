@@ -11,7 +11,6 @@
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Support/Timing.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
@@ -173,8 +172,7 @@ int main(int argc, char **argv) {
     PassManager passes(&context, ModuleOp::getOperationName());
     auto levelScope = timingScope.nest(level.name);
     passes.enableTiming(levelScope);
-    if (failed(parsePassPipeline(level.pipeline, passes)))
-      return fail("cannot build the passes of level '" + level.name + "'");
+    level.addPasses(passes);
     if (failed(passes.run(*module)))
       return 1;
     if (!printAfterEach.empty() &&
