@@ -116,6 +116,12 @@ Program::Program(const pmrt_role &role, const RoleInfo &info)
           checkedBeforeUpdate.push_back(operand.buffer);
       }
   }
+  // Scalars first: the loss says more than the gradient of a norm.
+  std::sort(checkedBeforeUpdate.begin(), checkedBeforeUpdate.end(),
+            [&](uint32_t a, uint32_t b) {
+              return std::pair(info.buffers[a].bytes, a) <
+                     std::pair(info.buffers[b].bytes, b);
+            });
 }
 
 bool Program::writes(uint64_t index, int64_t buffer) const {

@@ -130,7 +130,7 @@ void Rank::checkLoss() const {
     const auto *values = reinterpret_cast<const float *>(slot(index, 0));
     for (uint64_t i = 0; i < program.role.buffers[index].bytes / 4; ++i)
       if (!std::isfinite(values[i]))
-        throw NonFiniteLoss(values[i]);
+        throw NonFiniteLoss(values[i], program.info.buffers[index].name);
   }
 }
 

@@ -47,9 +47,11 @@ struct NonFiniteValue {
 /// was before the step.
 class NonFiniteLoss : public std::exception {
 public:
-  explicit NonFiniteLoss(float value) : value(value) {}
+  NonFiniteLoss(float value, const std::string &buffer)
+      : value(value), buffer(buffer) {}
   const char *what() const noexcept override { return "loss is not finite"; }
-  const float value; ///< of this rank's part of the loss
+  const float value;        ///< of this rank's part
+  const std::string buffer; ///< that holds it: part of the loss or a gradient
 };
 
 class Rank {

@@ -165,8 +165,12 @@ StepResult Session::run(const Batch &batch) {
       rank.runStep();
     });
   } catch (const NonFiniteLoss &stopped) {
-    result.loss = stopped.value;
-    explainNonFinite(result, /*beforeUpdate=*/true);
+    std::string subject = "the loss";
+    for (const ParameterInfo &parameter : manifest().parameters)
+      if (parameter.gradient == stopped.buffer)
+        subject = "the gradient of '" + parameter.name + "'";
+    explainNonFinite(subject + " is " + numberText(stopped.value), result.step,
+                     /*beforeUpdate=*/true);
   }
   result.milliseconds = static_cast<double>(nanoseconds() - start) / 1e6;
   result.tokensPerSecond =
@@ -175,9 +179,12 @@ StepResult Session::run(const Batch &batch) {
   if (!manifest().gradNorm.empty())
     result.gradNorm =
         job.holder(manifest().gradNorm).readScalar(manifest().gradNorm);
-  if (!std::isfinite(result.loss) ||
-      (result.gradNorm && !std::isfinite(*result.gradNorm)))
-    explainNonFinite(result, /*beforeUpdate=*/false);
+  if (!std::isfinite(result.loss))
+    explainNonFinite("the loss is " + numberText(result.loss), result.step,
+                     /*beforeUpdate=*/false);
+  if (result.gradNorm && !std::isfinite(*result.gradNorm))
+    explainNonFinite("the gradient norm is " + numberText(*result.gradNorm),
+                     result.step, /*beforeUpdate=*/false);
   ++nextStep;
   return result;
 }
@@ -199,11 +206,8 @@ std::string Session::keptState() const {
              "' is kept");
 }
 
-void Session::explainNonFinite(const StepResult &result, bool beforeUpdate) {
-  std::string subject = "the loss is " + numberText(result.loss);
-  if (std::isfinite(result.loss))
-    subject = "the gradient norm is " + numberText(*result.gradNorm);
-
+void Session::explainNonFinite(const std::string &subject, int64_t step,
+                               bool beforeUpdate) {
   std::vector<float> values;
   auto firstParameter = [&](bool gradients) -> std::string {
     for (const ParameterInfo &parameter : manifest().parameters) {
@@ -246,7 +250,7 @@ void Session::explainNonFinite(const StepResult &result, bool beforeUpdate) {
   std::string text;
   for (const std::string &fact : facts)
     text += "; " + fact;
-  fail(subject, " at step ", result.step, text, "; ", keptState(),
+  fail(subject, " at step ", step, text, "; ", keptState(),
        "; lower the learning rate, clip the gradient, or look at this step's "
        "data");
 }

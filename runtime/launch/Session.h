@@ -54,7 +54,7 @@ private:
   void loadWeights();
   void loadOptimizer();
   void feed(Rank &rank, const Batch &batch);
-  [[noreturn]] void explainNonFinite(const StepResult &result,
+  [[noreturn]] void explainNonFinite(const std::string &subject, int64_t step,
                                      bool beforeUpdate);
   std::string keptState() const;
 

@@ -1,8 +1,8 @@
 //===- AttentionKernel.cpp - attention and its gradient -------------------===//
 //
-// Blocks of queries against the keys that they see: products on the tensors
-// where they are (a head is a strided matrix; only keys and values are also
-// needed transposed), the row softmax in between on a block of scores in
+// Blocks of queries against the keys that they see: products on queries and
+// results where they are (a head is a strided matrix) and on packed copies of
+// a head's keys and values, the row softmax in between on a block of scores in
 // scratch. A block's row has room for one more vector behind the last key, so
 // that rows need no remainder loop: what lies behind the last visible key is
 // filled first.
@@ -46,6 +46,9 @@ private:
 
   int64_t getScores() const { return block * stride; }
   int64_t getTransposed() const { return size * packed; }
+  int64_t getRows() const {
+    return llvm::alignTo(size * keys, code.vectorWidth);
+  }
 
   /// The block of queries that starts at `first`, and the keys that it sees.
   struct Block {
@@ -61,10 +64,14 @@ private:
   /// Writes rows [0, keys) of a head as columns of a matrix with `packed`
   /// columns.
   void transpose(Value from, Value to);
+  /// Writes rows [0, keys) of a head one behind the other: at the stride of the
+  /// tensor they would fall on a few sets of the cache.
+  void gather(Value from, Value to);
   /// scores = alpha * rows * transposed keys or values, over the block's keys.
   void multiplyByColumns(const Block &part, double alpha, Value rows,
                          Value transposed, Value scores);
-  /// to = alpha * scores * rows of keys or values; `scale` has a factor a row.
+  /// to = alpha * scores * gathered rows of keys or values, over the block's
+  /// keys; `scale` has a factor a row.
   void multiplyByRows(const Block &part, double alpha, Value scores, Value rows,
                       Value scale, Value to);
   /// to += alpha * transposed scores * rows of queries.
@@ -168,6 +175,18 @@ void AttentionEmitter::transpose(Value from, Value to) {
   });
 }
 
+void AttentionEmitter::gather(Value from, Value to) {
+  code.loop(code.index(0), code.index(keys), 1, {}, [&](Value j, ValueRange) {
+    Value source = code.address(from, f32, code.mul(j, keyHeads * size));
+    Value target = code.address(to, f32, code.mul(j, size));
+    forSize([&](Value i, unsigned width) {
+      code.store(code.load(code.address(source, f32, i), f32, width),
+                 code.address(target, f32, i), f32);
+    });
+    return SmallVector<Value>();
+  });
+}
+
 void AttentionEmitter::multiplyByColumns(const Block &part, double alpha,
                                          Value rows, Value transposed,
                                          Value scores) {
@@ -195,8 +214,8 @@ void AttentionEmitter::multiplyByRows(const Block &part, double alpha,
   product.k = part.keys;
   product.a = scores;
   product.aRow = stride;
-  product.b = rows;
-  product.bRow = keyHeads * size;
+  product.b = code.address(rows, f32, code.mul(part.firstKey, size));
+  product.bRow = size;
   product.c = to;
   product.cRow = heads * size;
   product.alpha = alpha;
@@ -311,9 +330,11 @@ void AttentionEmitter::emitForward(pm::AttentionOp op, KernelInfo &info) {
   // iterations for the threads.
   int64_t unit = batch * keyHeads >= 32 ? group : 1, units = heads / unit;
   info.extent = batch * units;
-  info.scratchBytes = (getTransposed() + getScores() + block) * sizeof(float);
+  info.scratchBytes =
+      (getTransposed() + getRows() + getScores() + block) * sizeof(float);
   Value columns = code.scratch;
-  Value scores = code.address(columns, f32, getTransposed());
+  Value rows = code.address(columns, f32, getTransposed());
+  Value scores = code.address(rows, f32, getRows());
   Value inverses = code.address(scores, f32, getScores());
   code.loop(code.begin, code.end, 1, {}, [&](Value i, ValueRange) {
     Value b = arith::DivUIOp::create(builder, loc, i, code.index(units));
@@ -322,6 +343,7 @@ void AttentionEmitter::emitForward(pm::AttentionOp op, KernelInfo &info) {
     Value keyHead =
         arith::DivUIOp::create(builder, loc, firstHead, code.index(group));
     transpose(head(key, b, keys, code.index(0), keyHeads, keyHead), columns);
+    gather(head(value, b, keys, code.index(0), keyHeads, keyHead), rows);
     code.loop(code.index(0), code.index(unit), 1, {}, [&](Value g, ValueRange) {
       Value h = code.add(firstHead, g);
       Value lseRow = code.address(
@@ -329,7 +351,6 @@ void AttentionEmitter::emitForward(pm::AttentionOp op, KernelInfo &info) {
       auto emitBlock = [&](Value first, ValueRange) {
         Block part = getBlock(first);
         Value q = head(query, b, sequence, first, heads, h);
-        Value v = head(value, b, keys, part.firstKey, keyHeads, keyHead);
         Value o = head(result, b, sequence, first, heads, h);
         multiplyByColumns(part, scale, q, columns, scores);
         code.loop(code.index(0), part.queries, 1, {}, [&](Value r, ValueRange) {
@@ -339,7 +360,7 @@ void AttentionEmitter::emitForward(pm::AttentionOp op, KernelInfo &info) {
                      code.address(lseRow, f32, code.add(first, r)));
           return SmallVector<Value>();
         });
-        multiplyByRows(part, 1, scores, v, inverses, o);
+        multiplyByRows(part, 1, scores, rows, inverses, o);
         return SmallVector<Value>();
       };
       code.loop(code.index(0), code.index(sequence), block, {}, emitBlock);
@@ -359,10 +380,12 @@ void AttentionEmitter::emitGradient(pm::AttentionGradOp op, KernelInfo &info) {
   int64_t batch = cast<RankedTensorType>(op.getQuery().getType()).getDimSize(0);
   int64_t group = heads / keyHeads;
   info.extent = batch * keyHeads;
-  info.scratchBytes = 2 * (getTransposed() + getScores()) * sizeof(float);
+  info.scratchBytes =
+      (2 * (getTransposed() + getScores()) + getRows()) * sizeof(float);
   Value keyColumns = code.scratch;
   Value valueColumns = code.address(keyColumns, f32, getTransposed());
-  Value probabilities = code.address(valueColumns, f32, getTransposed());
+  Value keyRows = code.address(valueColumns, f32, getTransposed());
+  Value probabilities = code.address(keyRows, f32, getRows());
   Value slopes = code.address(probabilities, f32, getScores());
   int64_t width = code.vectorWidth;
   double infinity = std::numeric_limits<double>::infinity();
@@ -409,6 +432,7 @@ void AttentionEmitter::emitGradient(pm::AttentionGradOp op, KernelInfo &info) {
     Value zero = code.index(0);
     transpose(head(key, b, keys, zero, keyHeads, keyHead), keyColumns);
     transpose(head(value, b, keys, zero, keyHeads, keyHead), valueColumns);
+    gather(head(key, b, keys, zero, keyHeads, keyHead), keyRows);
     code.loop(zero, code.index(group), 1, {}, [&](Value g, ValueRange) {
       Value h = code.add(code.mul(keyHead, group), g);
       Value lseRow = code.address(
@@ -434,7 +458,7 @@ void AttentionEmitter::emitGradient(pm::AttentionGradOp op, KernelInfo &info) {
           return SmallVector<Value>();
         });
         addTransposed(part, 1, probabilities, dO, visible(valueGrad));
-        multiplyByRows(part, scale, slopes, visible(key), Value(),
+        multiplyByRows(part, scale, slopes, keyRows, Value(),
                        queries(queryGrad));
         addTransposed(part, scale, slopes, q, visible(keyGrad));
         return SmallVector<Value>();
