@@ -97,7 +97,7 @@ TEST_F(Builders, ShapesAreInferred) {
 TEST_F(Builders, ContractionsTakeTheLeftElementTypeUnlessTold) {
   Value x = value({8, 5, 64}, builder.getBF16Type());
   Value y = value({8, 7, 64}, builder.getBF16Type());
-  ArrayRef<int64_t> zero{0}, two{2};
+  SmallVector<int64_t> zero{0}, two{2};
   EXPECT_EQ(
       stablehlo::DotGeneralOp::create(builder, loc, x, y, zero, zero, two, two)
           .getType(),
