@@ -146,10 +146,10 @@ void checkRole(const pmrt_role &role, const RoleInfo &info,
         wrong("communicator '", role.communicators[i].name, "' names axis ",
               role.communicators[i].axes[j], " of a mesh of ", axes.size());
   for (uint64_t i = 0; i < role.num_actions; ++i)
-    if (role.actions[i].body >= role.num_bodies ||
+    if (role.actions[i].index >= role.num_bodies ||
         role.actions[i].micro_batch >=
             static_cast<uint64_t>(manifest.mesh.microBatches()))
-      wrong("action ", i, " runs body ", role.actions[i].body, " of ",
+      wrong("action ", i, " runs body ", role.actions[i].index, " of ",
             role.num_bodies, " on micro-batch ", role.actions[i].micro_batch,
             " of ", manifest.mesh.microBatches());
   for (size_t b = 0; b < role.num_bodies; ++b) {

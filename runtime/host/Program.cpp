@@ -11,7 +11,8 @@ namespace pipemesh::runtime {
 const char *kindName(uint32_t kind) {
   static const char *const names[] = {"prologue",       "forward",
                                       "input gradient", "weight gradient",
-                                      "backward",       "update"};
+                                      "backward",       "reduce",
+                                      "update"};
   return kind < std::size(names) ? names[kind] : "fragment";
 }
 
@@ -78,7 +79,7 @@ Program::Program(const pmrt_role &role, const RoleInfo &info)
   std::set<std::pair<uint32_t, uint32_t>> touched; // buffer, micro-batch
   firstTouched.resize(role.num_actions);
   for (uint64_t a = 0; a < role.num_actions; ++a) {
-    const pmrt_body &body = role.bodies[role.actions[a].body];
+    const pmrt_body &body = role.bodies[role.actions[a].index];
     for (uint64_t i = 0; i < body.num_instructions; ++i)
       for (uint32_t o = 0; o < body.instructions[i].num_operands; ++o) {
         int32_t index = body.instructions[i].operands[o].buffer;
@@ -168,7 +169,7 @@ private:
 void Program::checkReads() const {
   std::map<std::pair<int32_t, uint32_t>, Ranges> written;
   for (uint64_t a = 0; a < role.num_actions; ++a) {
-    const pmrt_body &body = role.bodies[role.actions[a].body];
+    const pmrt_body &body = role.bodies[role.actions[a].index];
     Ranges scratch;
     auto slotOf = [&](int32_t index) {
       return runsOnce(body)

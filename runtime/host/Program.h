@@ -52,7 +52,8 @@ private:
 };
 
 inline bool runsOnce(const pmrt_body &body) {
-  return body.kind == PMRT_PROLOGUE || body.kind == PMRT_UPDATE;
+  return body.kind == PMRT_PROLOGUE || body.kind == PMRT_REDUCE ||
+         body.kind == PMRT_UPDATE;
 }
 
 /// "kernel 'rms_norm' at model.layers.0.input_layernorm".

@@ -118,7 +118,7 @@ std::optional<NonFiniteValue> Rank::findNonFinite() {
   found.reset();
   beginStep();
   for (uint64_t action = 0; action < program.role.num_actions; ++action)
-    if (program.role.bodies[program.role.actions[action].body].kind !=
+    if (program.role.bodies[program.role.actions[action].index].kind !=
         PMRT_UPDATE)
       runAction(action);
   searching = false;
@@ -136,7 +136,7 @@ void Rank::checkLoss() const {
 
 void Rank::runAction(uint64_t index) {
   const pmrt_action &action = program.role.actions[index];
-  const pmrt_body &body = program.role.bodies[action.body];
+  const pmrt_body &body = program.role.bodies[action.index];
   uint32_t microBatch = runsOnce(body) ? 0 : action.micro_batch;
   std::vector<int64_t> position = mesh.coordinates(rank, microBatch);
   std::copy(position.begin(), position.end(), coordinates.begin());
@@ -156,7 +156,7 @@ void Rank::runAction(uint64_t index) {
   bool tracing = options.trace && !traceFull &&
                  events.size() + body.num_instructions < mostEvents;
   if (tracing)
-    events.push_back({begin, begin, 0, action.body, microBatch, nullptr});
+    events.push_back({begin, begin, 0, action.index, microBatch, nullptr});
   else if (options.trace)
     traceFull = true;
 
@@ -177,14 +177,14 @@ void Rank::runAction(uint64_t index) {
           operand.offset;
     }
     running.instruction = &instruction;
-    uint64_t waited = execute(action.body, i, operands.data());
+    uint64_t waited = execute(action.index, i, operands.data());
     uint64_t end = nanoseconds();
     uint64_t spent = end - now - waited;
     time.waiting += waited;
     switch (instruction.opcode) {
     case PMRT_OP_GEMM:
       time.gemm += spent;
-      time.gemmFlops += program.plan(action.body, i).flops();
+      time.gemmFlops += program.plan(action.index, i).flops();
       break;
     case PMRT_OP_KERNEL:
       time.kernels += spent;
@@ -197,7 +197,7 @@ void Rank::runAction(uint64_t index) {
     }
     if (tracing)
       events.push_back(
-          {now, end, waited, action.body, microBatch, &instruction});
+          {now, end, waited, action.index, microBatch, &instruction});
     if (searching && !found)
       findInResults(index, i, body, operands.data());
     now = end;

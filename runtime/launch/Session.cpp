@@ -268,8 +268,8 @@ void Session::captureLogits(std::vector<float> &logits) {
       const Program &program = rank.getProgram();
       const pmrt_action &action = program.role.actions[index];
       int64_t buffer = program.info.find(name);
-      if (buffer < 0 || program.role.bodies[action.body].kind != PMRT_FORWARD ||
-          !program.writes(action.body, buffer))
+      if (buffer < 0 || program.role.bodies[action.index].kind != PMRT_FORWARD ||
+          !program.writes(action.index, buffer))
         return;
       // Ranks hold disjoint parts, or copies of which one is taken.
       if (rank.holdsFirstCopy(program.info.buffers[buffer]))

@@ -22,7 +22,7 @@ void allReduce(std::vector<std::vector<float>> &first,
     ranks.push_back(i);
   Group group(ranks, 0);
   uint64_t counts[] = {first[0].size(), second[0].size()};
-  pmrt_collective collective = {0, PMRT_F32, PMRT_SUM, 0, counts};
+  pmrt_collective collective = {0, PMRT_F32, PMRT_SUM, 0, counts, 1};
   pmrt_instruction instruction = {};
   instruction.opcode = PMRT_OP_ALL_REDUCE;
   instruction.num_operands = 2;
@@ -82,7 +82,7 @@ TEST(AllReduce, RefusesMembersThatMeetWithDifferentCounts) {
   std::vector<std::thread> running;
   for (int64_t i = 0; i < 2; ++i)
     running.emplace_back([&, i] {
-      pmrt_collective collective = {0, PMRT_F32, PMRT_SUM, 0, counts[i]};
+      pmrt_collective collective = {0, PMRT_F32, PMRT_SUM, 0, counts[i], 1};
       pmrt_instruction instruction = {};
       instruction.opcode = PMRT_OP_ALL_REDUCE;
       instruction.num_operands = 1;

@@ -145,6 +145,46 @@ LogicalResult AllReduceOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
+// Collectives over one dimension
+//===----------------------------------------------------------------------===//
+
+/// The two types differ in dimension `dim` only, which is larger in `whole`.
+static LogicalResult verifyBlock(Operation *op, Type wholeType, Type blockType,
+                                 int64_t dim, ArrayAttr axes) {
+  auto whole = cast<RankedTensorType>(wholeType);
+  auto block = cast<RankedTensorType>(blockType);
+  if (axes.empty())
+    return op->emitOpError("needs at least one axis");
+  if (dim < 0 || dim >= whole.getRank())
+    return op->emitOpError("has no dimension ")
+           << dim << ", its operand is " << op->getOperand(0).getType();
+  SmallVector<int64_t> expected(whole.getShape());
+  if (block.getRank() == whole.getRank())
+    expected[dim] = block.getDimSize(dim);
+  if (block.getShape() != ArrayRef(expected) ||
+      block.getElementType() != whole.getElementType())
+    return op->emitOpError("turns ")
+           << op->getOperand(0).getType() << " into "
+           << op->getResult(0).getType()
+           << ", which differ in more than the size of dimension " << dim;
+  if (block.getDimSize(dim) > whole.getDimSize(dim))
+    return op->emitOpError("has a block of ")
+           << block.getDimSize(dim) << " elements of a dimension of "
+           << whole.getDimSize(dim);
+  return success();
+}
+
+LogicalResult AllGatherOp::verify() {
+  return verifyBlock(*this, getResult().getType(), getInput().getType(),
+                     getDim(), getAxes());
+}
+
+LogicalResult ReduceScatterOp::verify() {
+  return verifyBlock(*this, getInput().getType(), getResult().getType(),
+                     getDim(), getAxes());
+}
+
+//===----------------------------------------------------------------------===//
 // ProgramOp
 //===----------------------------------------------------------------------===//
 

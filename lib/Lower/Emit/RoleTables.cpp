@@ -48,6 +48,8 @@ uint32_t fragmentKindOf(pm::FragmentKind kind) {
     return PMRT_WEIGHT_GRADIENT;
   case pm::FragmentKind::Backward:
     return PMRT_BACKWARD;
+  case pm::FragmentKind::Reduce:
+    return PMRT_REDUCE;
   case pm::FragmentKind::Update:
     return PMRT_UPDATE;
   }
@@ -204,7 +206,7 @@ FailureOr<llvm::Constant *> TableBuilder::allReduce(pmrt::AllReduceOp op) {
   for (auto place : op.getPlaces().getAsRange<pmrt::PlaceAttr>())
     counts.push_back(u64(place.getBytes() / size));
   return global(record({u32(communicator(op.getAxes())), *type, u32(*reduction),
-                        u32(sequence++), array(counts, "counts")}),
+                        u32(sequence++), array(counts, "counts"), u64(1)}),
                 "collective");
 }
 
@@ -300,7 +302,9 @@ LogicalResult TableBuilder::build(StringRef hash) {
     if (it == bodyIndex.end())
       return action.emitOpError("runs '")
              << action.getFragment() << "', which is no body of the role";
-    actions.push_back(record({u32(it->second), u32(action.getMicroBatch())}));
+    actions.push_back(record({u32(PMRT_RUN), u32(it->second),
+                              u32(action.getMicroBatch()), u32(0), u32(0),
+                              u32(0)}));
   }
 
   Constant *kernelPointer =

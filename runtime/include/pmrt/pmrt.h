@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /// Raised whenever the layout or the meaning of anything below changes.
-#define PMRT_ABI_VERSION 1u
+#define PMRT_ABI_VERSION 2u
 
 /// The name of the exported `const pmrt_role` object.
 #define PMRT_ROLE_SYMBOL "pmrt_role_table"
@@ -72,7 +72,9 @@ typedef enum pmrt_opcode {
   PMRT_OP_KERNEL = 2,    ///< descriptor: pmrt_kernel
   PMRT_OP_ALL_REDUCE = 3,///< descriptor: pmrt_collective; operands in place
   PMRT_OP_COPY = 4,      ///< operands: source, destination of equal size
-  PMRT_OP_ZERO = 5       ///< operands: destination
+  PMRT_OP_ZERO = 5,      ///< operands: destination
+  PMRT_OP_ALL_GATHER = 6,    ///< descriptor: pmrt_collective; block, whole
+  PMRT_OP_REDUCE_SCATTER = 7 ///< descriptor: pmrt_collective; whole, block
 } pmrt_opcode;
 
 #define PMRT_MAX_BATCH_DIMS 4
@@ -130,15 +132,25 @@ typedef enum pmrt_reduction {
   PMRT_MIN = 2
 } pmrt_reduction;
 
-/// One collective over the members of a communicator. Several operands are one
-/// exchange (a bucket); `counts[i]` elements of `dtype` each. Reductions are
-/// made in the order of the ranks.
+/// One collective over the members of a communicator. Reductions are made in
+/// the order of the ranks.
+///
+/// All-reduce: several operands are one exchange (a bucket); `counts[i]`
+/// elements of `dtype` each, in place.
+///
+/// All-gather and reduce-scatter have two operands, and join or cut one
+/// dimension, outside of which lie `outer` indices. A member's block is
+/// `outer` pieces of `counts[0]` elements; the whole is `outer` rows of
+/// `counts[1]` elements, in which the piece of member i begins at element
+/// `i * counts[0]`. Where the last pieces do not fit in the row, their ends
+/// (all of them, perhaps) are padding that is neither read nor written.
 typedef struct pmrt_collective {
   uint32_t communicator; ///< index in pmrt_role.communicators
   uint32_t dtype;
   uint32_t reduction; ///< pmrt_reduction
   uint32_t sequence;  ///< number of this collective in its fragment
   const uint64_t *counts; ///< one for each operand
+  uint64_t outer;         ///< 1 of an all-reduce
 } pmrt_collective;
 
 typedef struct pmrt_instruction {
@@ -157,7 +169,8 @@ typedef enum pmrt_fragment_kind {
   PMRT_INPUT_GRADIENT = 2,
   PMRT_WEIGHT_GRADIENT = 3,
   PMRT_BACKWARD = 4, ///< input and weight gradients in one
-  PMRT_UPDATE = 5
+  PMRT_REDUCE = 5, ///< gradients summed over ranks, once a step
+  PMRT_UPDATE = 6
 } pmrt_fragment_kind;
 
 /// The body of a fragment: once for each stage and kind.
@@ -169,10 +182,25 @@ typedef struct pmrt_body {
   const pmrt_instruction *instructions;
 } pmrt_body;
 
-/// One entry of the role's total order.
+typedef enum pmrt_action_kind {
+  PMRT_RUN = 0,    ///< run the body `index`
+  PMRT_SEND = 1,   ///< start the transfer of buffer `index`; never waits
+  PMRT_RECEIVE = 2 ///< wait for a transfer into buffer `index`
+} pmrt_action_kind;
+
+/// One entry of the role's total order. A transfer moves the slot of a
+/// micro-batch (0 of a buffer that holds one value a step) to or from the rank
+/// of role `peer` with the same coordinates on every axis but the stage axis.
+/// After a send the slot may be written again. `channel` is the same number on
+/// both sides and belongs to one (sender, receiver, value); what is sent on a
+/// channel is received in the same order.
 typedef struct pmrt_action {
-  uint32_t body;
+  uint32_t kind; ///< pmrt_action_kind
+  uint32_t index;
   uint32_t micro_batch;
+  uint32_t peer;
+  uint32_t channel;
+  uint32_t reserved;
 } pmrt_action;
 
 /// The mesh axes over which the members of a communicator differ.

@@ -225,7 +225,7 @@ static const pmrt_operand count_operands[] = {
     {LABELS, R, 0, MB *IDS_BYTES}, {COUNT, W, 0, 4}};
 static const pmrt_operand count_reduce[] = {{COUNT, RW, 0, 4}};
 static const uint64_t one[] = {1};
-static const pmrt_collective reduce_count = {0, PMRT_F32, PMRT_SUM, 0, one};
+static const pmrt_collective reduce_count = {0, PMRT_F32, PMRT_SUM, 0, one, 1};
 static const pmrt_instruction prologue[] = {
     KERNEL(COUNT_TARGETS, count_operands, "loss.count"),
     {PMRT_OP_ALL_REDUCE, 1, 1, 0, count_reduce, &reduce_count, "loss.count"}};
@@ -318,20 +318,20 @@ static const pmrt_body bodies[] = {
     BODY(prologue, PMRT_PROLOGUE), BODY(forward, PMRT_FORWARD),
     BODY(backward, PMRT_BACKWARD), BODY(update, PMRT_UPDATE)};
 
-static const pmrt_action actions[] = {{0, 0},
-                                      {1, 0},
-                                      {2, 0},
+static const pmrt_action actions[] = {{PMRT_RUN, 0, 0, 0, 0, 0},
+                                      {PMRT_RUN, 1, 0, 0, 0, 0},
+                                      {PMRT_RUN, 2, 0, 0, 0, 0},
 #if MB > 1
-                                      {1, 1},
-                                      {2, 1},
+                                      {PMRT_RUN, 1, 1, 0, 0, 0},
+                                      {PMRT_RUN, 2, 1, 0, 0, 0},
 #endif
 #if MB > 2
-                                      {1, 2},
-                                      {2, 2},
-                                      {1, 3},
-                                      {2, 3},
+                                      {PMRT_RUN, 1, 2, 0, 0, 0},
+                                      {PMRT_RUN, 2, 2, 0, 0, 0},
+                                      {PMRT_RUN, 1, 3, 0, 0, 0},
+                                      {PMRT_RUN, 2, 3, 0, 0, 0},
 #endif
-                                      {3, 0}};
+                                      {PMRT_RUN, 3, 0, 0, 0, 0}};
 
 static const uint32_t dp_axes[] = {0};
 static const pmrt_communicator communicators[] = {{"dp", 1, 0, dp_axes}};

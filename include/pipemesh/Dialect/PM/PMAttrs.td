@@ -152,16 +152,24 @@ def PM_FragmentKind : PM_Enum<"FragmentKind", "the piece of a step", [
   I32EnumAttrCase<"InputGradient", 2, "input_gradient">,
   I32EnumAttrCase<"WeightGradient", 3, "weight_gradient">,
   I32EnumAttrCase<"Backward", 4, "backward">,
-  I32EnumAttrCase<"Update", 5, "update">]>;
+  I32EnumAttrCase<"Reduce", 5, "reduce">,
+  I32EnumAttrCase<"Update", 6, "update">]>;
 
 def PM_FragmentAttr : PM_Attr<"Fragment", "fragment"> {
   let summary = "the kind and the stage of a fragment";
+  let description = [{
+    In the order of time: `prologue`, once a step; `forward`, `input_gradient`,
+    `weight_gradient` or both as `backward`, once for each micro-batch;
+    `reduce`, once a step: gradients summed over ranks, and what the updates of
+    other stages need of them; `update`, once a step.
+  }];
   let parameters = (ins "FragmentKind":$kind, "int64_t":$stage);
   let assemblyFormat = "`<` $kind `,` $stage `>`";
   let extraClassDeclaration = [{
     /// Runs once for each micro-batch: a temporal axis cuts its values.
     bool isPerMicroBatch() const {
       return getKind() != FragmentKind::Prologue &&
+             getKind() != FragmentKind::Reduce &&
              getKind() != FragmentKind::Update;
     }
   }];

@@ -91,6 +91,44 @@ def PM_AllReduceOp : PM_Op<"all_reduce", [Pure]> {
   let hasVerifier = 1;
 }
 
+class PM_DimCollective<string mnemonic> : PM_Op<mnemonic, [Pure]> {
+  let results = (outs AnyRankedTensor:$result);
+  let hasVerifier = 1;
+}
+
+def PM_AllGatherOp : PM_DimCollective<"all_gather"> {
+  let summary = "joins the blocks that several ranks hold of one dimension";
+  let description = [{
+    The members are the ranks that differ only in their coordinates on `axes`,
+    of which the first is the outermost. Member i holds block i of dimension
+    `dim`, and each gets all of it. Partitioned level; every member must reach
+    it.
+
+    ```mlir
+    %y = pm.all_gather %x dim 1 over ["tp"] on @mesh : (tensor<8x16xf32>) -> tensor<8x32xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim,
+                       StrArrayAttr:$axes, FlatSymbolRefAttr:$mesh);
+  let assemblyFormat = "$input `dim` $dim `over` $axes `on` $mesh attr-dict `:` functional-type($input, $result)";
+}
+
+def PM_ReduceScatterOp : PM_DimCollective<"reduce_scatter"> {
+  let summary = "combines the parts of several ranks, and gives each a block";
+  let description = [{
+    As `pm.all_reduce`, in the order of the ranks, but member i of the ranks that
+    differ on `axes` gets block i of dimension `dim`. Partitioned level.
+
+    ```mlir
+    %y = pm.reduce_scatter %x sum dim 0 over ["dp"] on @mesh : (tensor<8x16xf32>) -> tensor<4x16xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input, PM_ReductionKindAttr:$kind,
+                       I64Attr:$dim, StrArrayAttr:$axes,
+                       FlatSymbolRefAttr:$mesh);
+  let assemblyFormat = "$input $kind `dim` $dim `over` $axes `on` $mesh attr-dict `:` functional-type($input, $result)";
+}
+
 def PM_AxisIndexOp : PM_Op<"axis_index", [Pure]> {
   let summary = "the rank's coordinate on a mesh axis";
   let description = [{
@@ -195,7 +233,7 @@ def PM_RoleOp : PM_Op<"role", [NoTerminator, NoRegionArguments, SingleBlock,
 def PM_ActionOp : PM_Op<"action", [HasParent<"RoleOp">]> {
   let summary = "one run of a fragment";
   let description = [{
-    The micro-batch of a prologue or an update is 0.
+    The micro-batch of a prologue, a reduce or an update is 0.
 
     ```mlir
     pm.mesh @mesh = [<"dp", spatial = 1>, <"mb", temporal = 1>]
@@ -209,6 +247,60 @@ def PM_ActionOp : PM_Op<"action", [HasParent<"RoleOp">]> {
   let arguments = (ins PM_FragmentKindAttr:$kind, I64Attr:$stage,
                        I64Attr:$micro_batch);
   let assemblyFormat = "$kind `stage` $stage `micro_batch` $micro_batch attr-dict";
+}
+
+class PM_TransferOp<string mnemonic>
+    : PM_Op<mnemonic, [HasParent<"RoleOp">]>;
+
+def PM_SendOp : PM_TransferOp<"send"> {
+  let summary = "the start of a transfer to another pipeline rank";
+  let description = [{
+    Sends what the buffer holds of a micro-batch (0 where the buffer holds one
+    value a step) to the rank of role `peer` that has the same spatial
+    coordinates. It never waits; the buffer may be written again at once. What
+    one role sends to another from one buffer arrives in the order of the sends.
+    Scheduled level.
+
+    ```mlir
+    pm.mesh @mesh = [<"dp", spatial = 1>, <"pp", stage = 2>, <"mb", temporal = 1>]
+    pm.program @step on @mesh {
+      pm.buffer @x activation : tensor<8x16xf32> sharding <@mesh, [{"mb"}, {} ]>
+      pm.role 0 {
+        pm.action forward stage 0 micro_batch 0
+        pm.send @x to 1 micro_batch 0
+      }
+      pm.role 1 {
+        pm.receive @x from 0 micro_batch 0
+        pm.action forward stage 1 micro_batch 0
+      }
+    }
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$buffer, I64Attr:$peer,
+                       I64Attr:$micro_batch);
+  let assemblyFormat = "$buffer `to` $peer `micro_batch` $micro_batch attr-dict";
+}
+
+def PM_ReceiveOp : PM_TransferOp<"receive"> {
+  let summary = "the end of a transfer from another pipeline rank";
+  let description = [{
+    Waits for what role `peer` has sent, and puts it into this role's own buffer
+    of that name. Scheduled level.
+
+    ```mlir
+    pm.mesh @mesh = [<"dp", spatial = 1>, <"pp", stage = 2>, <"mb", temporal = 1>]
+    pm.program @step on @mesh {
+      pm.buffer @x activation : tensor<8x16xf32> sharding <@mesh, [{"mb"}, {} ]>
+      pm.role 1 {
+        pm.receive @x from 0 micro_batch 0
+        pm.action forward stage 1 micro_batch 0
+      }
+    }
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$buffer, I64Attr:$peer,
+                       I64Attr:$micro_batch);
+  let assemblyFormat = "$buffer `from` $peer `micro_batch` $micro_batch attr-dict";
 }
 
 #endif
