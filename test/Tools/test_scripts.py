@@ -49,7 +49,7 @@ class ScriptTest(unittest.TestCase):
 class Scripts(ScriptTest):
     def test_every_script_has_help_with_an_example(self):
         for name in ("setup", "build", "check", "quickstart", "make-model",
-                     "plot-loss", "fetch-model"):
+                     "plot-loss", "plot-timeline", "fetch-model"):
             with self.subTest(name):
                 result = run(name, "--help")
                 self.assertEqual(result.returncode, 0, result.stderr)
