@@ -27,6 +27,15 @@ FailureOr<RankedTensorType> pipemesh::localTypeOf(Location loc,
                                                   bool temporal) {
   SmallVector<int64_t> shape(global.getShape());
   for (auto [dim, axes] : llvm::enumerate(sharding.dims)) {
+    bool anyTemporal = llvm::any_of(
+        axes, [&](StringAttr axis) { return mesh.isTemporal(axis); });
+    if (!anyTemporal) {
+      int64_t blocks = 1;
+      for (StringAttr axis : axes)
+        blocks *= mesh.sizeOf(axis);
+      shape[dim] = llvm::divideCeil(shape[dim], blocks);
+      continue;
+    }
     bool behindTemporal = false;
     for (StringAttr axis : axes) {
       // A rank's micro-batches lie one behind the other: together they are one
@@ -46,7 +55,7 @@ FailureOr<RankedTensorType> pipemesh::localTypeOf(Location loc,
                              << size << " does not divide dimension " << dim
                              << " of size " << global.getDimSize(dim)
                              << " of a value of type " << global
-                             << "; every shard must have the same size");
+                             << "; every micro-batch must have the same size");
       shape[dim] /= size;
     }
   }

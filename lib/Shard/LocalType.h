@@ -16,8 +16,9 @@ bool isPerMicroBatch(mlir::FunctionOpInterface function);
 Axes activeAxes(llvm::ArrayRef<mlir::StringAttr> axes, const MeshAxes &mesh,
                 bool temporal);
 
-/// The global type with each dimension divided by its active axes. Where one
-/// does not divide, reports it at `loc`.
+/// The global type with each dimension divided by its active axes, rounded up:
+/// the last blocks may be short or empty. Micro-batches must be equal; where
+/// they are not, reports it at `loc`.
 mlir::FailureOr<mlir::RankedTensorType>
 localTypeOf(mlir::Location loc, mlir::RankedTensorType global,
             const ValueSharding &sharding, const MeshAxes &mesh, bool temporal);

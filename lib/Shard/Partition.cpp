@@ -1,9 +1,13 @@
 //===- Partition.cpp - local shapes, and collectives for reshards ---------===//
 
+#include "FunctionAttrs.h"
 #include "LocalType.h"
+#include "Padding.h"
+#include "Reshard.h"
+#include "VocabularyOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "pipemesh/Dialect/StableHLO/StableHLO.h"
+#include "pipemesh/Dialect/StableHLO/TensorBuilder.h"
 #include "pipemesh/Shard/Passes.h"
 
 namespace pipemesh {
@@ -18,18 +22,47 @@ namespace {
 /// Partitions one function.
 class Partitioner {
 public:
-  Partitioner(func::FuncOp function, const MeshAxes &mesh)
-      : function(function), mesh(mesh), temporal(isPerMicroBatch(function)),
-        builder(function.getContext()) {}
+  Partitioner(func::FuncOp function, const MeshAxes &mesh,
+              const Padding &padding)
+      : function(function), mesh(mesh), padding(padding),
+        temporal(isPerMicroBatch(function)), builder(function.getContext()) {}
 
   LogicalResult run();
 
 private:
+  /// What an op needs to know of its global types.
+  struct Notes {
+    /// The shape of operand 0, of an op that names sizes of it.
+    SmallVector<int64_t> shape;
+    /// Operands whose padding would be summed, along which dimension.
+    struct Mask {
+      unsigned operand, dim;
+      int64_t size;
+      ReductionKind kind;
+    };
+    SmallVector<Mask> masks;
+    /// The axes that cut the vocabulary of a lookup or a loss, and its size.
+    Axes vocabulary;
+    int64_t vocabularySize = 0;
+  };
+
+  LogicalResult takeNotes(Operation *op);
+  void noteGlobalTypes();
   FailureOr<RankedTensorType> localType(Value value);
   LogicalResult convert(Operation *op);
   LogicalResult convertConstant(stablehlo::ConstantOp op);
   LogicalResult convertIota(stablehlo::IotaOp op);
   LogicalResult convertReshard(pm::ReshardOp op);
+  void convertVocabularyOp(Operation *op, const Notes &notes);
+  /// `value` with what lies behind the end of this rank's block replaced by what
+  /// does not count in a reduction.
+  Value mask(Location loc, Value value, const Notes::Mask &mask, Axes axes);
+  /// `size` minus the offset of this rank's block.
+  Value limitOf(Location loc, ArrayRef<StringAttr> axes, int64_t size,
+                int64_t blockSize);
+  /// The value after one step of a reshard.
+  Value convertStep(pm::ReshardOp op, Value value, const ReshardStep &step,
+                    const ValueSharding &before, ReductionKind kind);
   /// The offset of this rank's block in the dimension, in elements.
   Value offsetOf(Location loc, ArrayRef<StringAttr> axes, int64_t blockSize);
   /// The block of this rank, cut from a value that all have.
@@ -37,7 +70,6 @@ private:
                    ArrayRef<SmallVector<StringAttr, 2>> axes);
   Value constantI32(Location loc, int64_t value);
   Value axisIndex(Location loc, StringAttr axis);
-  LogicalResult refuse(pm::ReshardOp op, const Twine &what);
   /// Active axes of more than one member.
   Axes cutting(ArrayRef<StringAttr> axes) {
     Axes list = activeAxes(axes, mesh, temporal);
@@ -47,9 +79,13 @@ private:
 
   func::FuncOp function;
   const MeshAxes &mesh;
+  const Padding &padding;
   bool temporal;
   OpBuilder builder;
   llvm::DenseMap<Value, ValueSharding> shardings;
+  llvm::DenseMap<Operation *, Notes> notes;
+  /// Of the value that is being resharded.
+  SmallVector<int64_t> globalSizes;
   llvm::DenseMap<StringAttr, Value> indices;
 };
 } // namespace
@@ -81,6 +117,11 @@ LogicalResult Partitioner::run() {
     for (Value result : op.getResults())
       if (failed(read(result)))
         return failure();
+  for (Operation &op : body.without_terminator())
+    if (failed(takeNotes(&op)))
+      return failure();
+  if (!function->hasAttr(pm::kFragmentAttr))
+    noteGlobalTypes();
 
   for (BlockArgument arg : body.getArguments()) {
     FailureOr<RankedTensorType> type = localType(arg);
@@ -96,8 +137,73 @@ LogicalResult Partitioner::run() {
   return success();
 }
 
-/// Ops that name sizes of their operand: a dimension that is taken whole is
-/// taken whole of the shard.
+/// The local types do not tell how long a value is whose last blocks are short.
+/// The buffers of fragments do.
+void Partitioner::noteGlobalTypes() {
+  auto typeOf = [&](Value value) -> Attribute {
+    return padding.hasPadding(value) ? TypeAttr::get(value.getType()) : nullptr;
+  };
+  SmallVector<Attribute> arguments, results;
+  for (BlockArgument arg : function.getArguments())
+    arguments.push_back(typeOf(arg));
+  for (Value value : function.getBody().front().getTerminator()->getOperands())
+    results.push_back(typeOf(value));
+  if (llvm::any_of(arguments, [](Attribute a) { return a; }))
+    setArgAttrs(function, "pm.global_type", arguments);
+  if (llvm::any_of(results, [](Attribute a) { return a; }))
+    setResultAttrs(function, "pm.global_type", results);
+}
+
+/// Ops that name sizes of operand 0.
+static bool namesSizes(Operation *op) {
+  return isa<stablehlo::SliceOp, stablehlo::DynamicSliceOp,
+             stablehlo::GatherOp>(op);
+}
+
+LogicalResult Partitioner::takeNotes(Operation *op) {
+  Notes own;
+  if (namesSizes(op))
+    own.shape.assign(
+        cast<RankedTensorType>(op->getOperand(0).getType()).getShape().begin(),
+        cast<RankedTensorType>(op->getOperand(0).getType()).getShape().end());
+  if (auto place = getVocabularyDim(op)) {
+    own.vocabulary = cutting(shardings[place->value].dims[place->dim]);
+    own.vocabularySize =
+        cast<RankedTensorType>(place->value.getType()).getDimSize(place->dim);
+  }
+  if (!isa<pm::ReshardOp>(op) &&
+      llvm::any_of(op->getOperands(),
+                   [&](Value value) { return padding.hasPadding(value); })) {
+    bool hasRule;
+    ShardingRule rule = getRule(op, hasRule);
+    for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+      auto type = cast<RankedTensorType>(operand.getType());
+      for (unsigned dim = 0; dim < type.getRank(); ++dim) {
+        const Axes &axes = shardings[operand].dims[dim];
+        if (!isUneven(type.getDimSize(dim), axes, mesh))
+          continue;
+        ArrayRef<int64_t> factors = rule.operands[index][dim];
+        if (factors.size() != 1)
+          return op->emitError("dimension ")
+                 << dim << " of operand " << index << " of size "
+                 << type.getDimSize(dim) << " is cut unevenly over '"
+                 << axes.back().getValue()
+                 << "', and the op takes it apart; cut it into equal pieces, or "
+                    "constrain it to be whole";
+        const Factor &factor = rule.factors[factors[0]];
+        // A lookup knows which rows it has.
+        if (factor.kind == FactorKind::Reduction && own.vocabulary.empty() &&
+            !padding.isZero(operand))
+          own.masks.push_back(
+              {unsigned(index), dim, type.getDimSize(dim), factor.reduction});
+      }
+    }
+  }
+  notes[op] = std::move(own);
+  return success();
+}
+
+/// A dimension that is taken whole is taken whole of the shard.
 static void adaptSizes(Operation *op, ArrayRef<int64_t> globalShape) {
   auto local = [&](Value operand, ArrayRef<int64_t> sizes) {
     SmallVector<int64_t> adapted(sizes);
@@ -124,16 +230,14 @@ LogicalResult Partitioner::convert(Operation *op) {
     return convertIota(iota);
   if (auto reshard = dyn_cast<pm::ReshardOp>(op))
     return convertReshard(reshard);
-  if (isa<stablehlo::SliceOp, stablehlo::DynamicSliceOp, stablehlo::GatherOp>(
-          op)) {
-    // The global shape is the local one times the axes of each dimension.
-    SmallVector<int64_t> global(
-        cast<RankedTensorType>(op->getOperand(0).getType()).getShape());
-    for (auto [size, axes] :
-         llvm::zip(global, shardings[op->getOperand(0)].dims))
-      for (StringAttr axis : activeAxes(axes, mesh, temporal))
-        size *= mesh.sizeOf(axis);
-    adaptSizes(op, global);
+  const Notes &own = notes.find(op)->second;
+  if (namesSizes(op))
+    adaptSizes(op, own.shape);
+  for (const Notes::Mask &mask : own.masks) {
+    Value operand = op->getOperand(mask.operand);
+    op->setOperand(mask.operand,
+                   this->mask(op->getLoc(), operand, mask,
+                              cutting(shardings[operand].dims[mask.dim])));
   }
   for (OpResult result : op->getResults()) {
     FailureOr<RankedTensorType> type = localType(result);
@@ -141,6 +245,8 @@ LogicalResult Partitioner::convert(Operation *op) {
       return failure();
     result.setType(*type);
   }
+  if (!own.vocabulary.empty())
+    convertVocabularyOp(op, own);
   return success();
 }
 
@@ -187,15 +293,48 @@ Value Partitioner::offsetOf(Location loc, ArrayRef<StringAttr> axes,
                                   constantI32(loc, blockSize));
 }
 
+Value Partitioner::limitOf(Location loc, ArrayRef<StringAttr> axes,
+                           int64_t size, int64_t blockSize) {
+  return stablehlo::SubtractOp::create(builder, loc, constantI32(loc, size),
+                                       offsetOf(loc, axes, blockSize));
+}
+
+Value Partitioner::mask(Location loc, Value value, const Notes::Mask &mask,
+                        Axes axes) {
+  stablehlo::TensorBuilder b(builder, loc);
+  auto type = cast<RankedTensorType>(value.getType());
+  Value limit = limitOf(loc, axes, mask.size, type.getDimSize(mask.dim));
+  Value exists = b.compare(
+      b.iota(type.getShape(), builder.getI32Type(), mask.dim),
+      b.broadcast(limit, {}, type.getShape()),
+      stablehlo::ComparisonDirection::LT);
+  double neutral = mask.kind == ReductionKind::Sum   ? 0.0
+                   : mask.kind == ReductionKind::Max ? -INFINITY
+                                                     : INFINITY;
+  return b.select(exists, value, b.splat(neutral, value));
+}
+
 Value Partitioner::sliceBlock(Location loc, Value whole,
                               ArrayRef<SmallVector<StringAttr, 2>> axes) {
   auto type = cast<RankedTensorType>(whole.getType());
-  SmallVector<int64_t> sizes(type.getShape());
+  SmallVector<int64_t> sizes(type.getShape()), low(sizes.size(), 0),
+      high(sizes.size(), 0);
   SmallVector<Value> starts;
-  for (auto [size, dimAxes] : llvm::zip(sizes, axes)) {
+  bool isPadded = false;
+  for (auto [dim, dimAxes] : llvm::enumerate(axes)) {
+    int64_t blocks = 1, size = sizes[dim];
     for (StringAttr axis : dimAxes)
-      size /= mesh.sizeOf(axis);
-    starts.push_back(offsetOf(loc, dimAxes, size));
+      blocks *= mesh.sizeOf(axis);
+    sizes[dim] = llvm::divideCeil(size, blocks);
+    high[dim] = sizes[dim] * blocks - size;
+    isPadded |= high[dim] > 0;
+    starts.push_back(offsetOf(loc, dimAxes, sizes[dim]));
+  }
+  if (isPadded) {
+    stablehlo::TensorBuilder b(builder, loc);
+    whole = stablehlo::PadOp::create(builder, loc, whole,
+                                     b.scalar(0, type.getElementType()), low,
+                                     high, low);
   }
   return stablehlo::DynamicSliceOp::create(
       builder, loc, RankedTensorType::get(sizes, type.getElementType()), whole,
@@ -257,58 +396,85 @@ LogicalResult Partitioner::convertIota(stablehlo::IotaOp op) {
 // Reshards
 //===----------------------------------------------------------------------===//
 
-LogicalResult Partitioner::refuse(pm::ReshardOp op, const Twine &what) {
-  return op.emitError("cannot reshard from ")
-         << op.getSource() << " to " << op.getTarget() << ": " << what;
+Value Partitioner::convertStep(pm::ReshardOp op, Value value,
+                               const ReshardStep &step,
+                               const ValueSharding &before,
+                               ReductionKind kind) {
+  Location loc = op.getLoc();
+  SmallVector<Attribute> names(step.axes.begin(), step.axes.end());
+  ArrayAttr axes = builder.getArrayAttr(names);
+  auto kindAttr = pm::ReductionKindAttr::get(
+      builder.getContext(), static_cast<pm::ReductionKind>(kind));
+  if (step.kind == ReshardStep::AllReduce)
+    return pm::AllReduceOp::create(builder, loc, TypeRange(value.getType()),
+                                   value, kindAttr, axes, mesh.symbol())
+        .getResult(0);
+  // The dimension's size after the step, of all ranks' blocks.
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  Axes left = before.dims[step.dim];
+  if (step.kind == ReshardStep::AllGather)
+    left.truncate(left.size() - step.axes.size());
+  else
+    left.append(step.axes);
+  int64_t blocks = 1;
+  for (StringAttr axis : left)
+    blocks *= mesh.sizeOf(axis);
+  shape[step.dim] = llvm::divideCeil(globalSizes[step.dim], blocks);
+  RankedTensorType result = type.clone(shape);
+  auto dim = builder.getI64IntegerAttr(step.dim);
+  if (step.kind == ReshardStep::AllGather)
+    return pm::AllGatherOp::create(builder, loc, result, value, dim, axes,
+                                   mesh.symbol());
+  return pm::ReduceScatterOp::create(builder, loc, result, value, kindAttr, dim,
+                                     axes, mesh.symbol());
 }
 
 LogicalResult Partitioner::convertReshard(pm::ReshardOp op) {
   ValueSharding source(op.getSource()), target(op.getTarget());
-  Axes before = cutting(source.partial), after = cutting(target.partial);
-  for (StringAttr axis : after)
-    if (!llvm::is_contained(before, axis))
-      return refuse(op, "a whole value cannot become partial over '" +
-                            axis.getValue() + "'");
-  SmallVector<Attribute> reduced;
-  for (StringAttr axis : before) {
-    if (llvm::is_contained(after, axis))
-      continue;
-    if (mesh.isTemporal(axis))
-      return refuse(op, "a sum over the temporal axis '" + axis.getValue() +
-                            "' is complete only in a prologue or an update");
-    reduced.push_back(axis);
-  }
-  SmallVector<SmallVector<StringAttr, 2>> cuts;
-  bool cut = false;
-  for (auto [dim, pair] :
-       llvm::enumerate(llvm::zip(source.dims, target.dims))) {
-    Axes from = cutting(std::get<0>(pair)), to = cutting(std::get<1>(pair));
-    bool nested = from.size() <= to.size() &&
-                  ArrayRef(to).take_front(from.size()) == ArrayRef(from);
-    if (!nested)
-      return refuse(op, "dimension " + Twine(dim) + " is cut over '" +
-                            from.back().getValue() +
-                            "' and needs to be gathered, and gathering is not "
-                            "among the collectives all-reduce and slice; keep "
-                            "the dimension cut, or give the op that needs it "
-                            "whole a sharding rule");
-    cuts.emplace_back(to.begin() + from.size(), to.end());
-    cut |= !cuts.back().empty();
-  }
+  auto onlyCutting = [&](const ValueSharding &sharding) {
+    ValueSharding list = sharding;
+    for (Axes &axes : list.dims)
+      axes = cutting(axes);
+    list.partial = cutting(list.partial);
+    return list;
+  };
+  auto global = cast<RankedTensorType>(op.getResult().getType());
+  ValueSharding now = onlyCutting(source);
+  std::string error;
+  auto steps =
+      findReshard(global, now, onlyCutting(target), mesh, error);
+  if (failed(steps))
+    return op.emitError("cannot reshard from ")
+           << op.getSource() << " to " << op.getTarget() << ": " << error;
 
   Value value = op.getInput();
-  if (!reduced.empty())
-    value = pm::AllReduceOp::create(
-                builder, op.getLoc(), TypeRange(value.getType()), value,
-                pm::ReductionKindAttr::get(builder.getContext(), source.kind),
-                builder.getArrayAttr(reduced), mesh.symbol())
-                .getResult(0);
-  if (cut) {
-    FailureOr<RankedTensorType> type = localType(op.getResult());
-    if (failed(type))
-      return failure();
-    value = sliceBlock(op.getLoc(), value, cuts);
+  globalSizes.assign(global.getShape().begin(), global.getShape().end());
+  SmallVector<SmallVector<StringAttr, 2>> cuts;
+  auto cut = [&] {
+    if (!cuts.empty())
+      value = sliceBlock(op.getLoc(), value, cuts);
+    cuts.clear();
+  };
+  for (const ReshardStep &step : *steps) {
+    if (step.kind == ReshardStep::Slice) {
+      cuts.resize(global.getRank());
+      cuts[step.dim].append(step.axes);
+      now.dims[step.dim].append(step.axes);
+      continue;
+    }
+    cut();
+    value = convertStep(op, value, step, now,
+                        static_cast<ReductionKind>(source.kind));
+    if (Attribute phase = op->getAttr(pm::kPhaseAttr))
+      value.getDefiningOp()->setAttr(pm::kPhaseAttr, phase);
+    if (step.kind == ReshardStep::AllGather)
+      now.dims[step.dim].truncate(now.dims[step.dim].size() -
+                                  step.axes.size());
+    else if (step.kind == ReshardStep::ReduceScatter)
+      now.dims[step.dim].append(step.axes);
   }
+  cut();
   if (Attribute phase = op->getAttr(pm::kPhaseAttr))
     if (value != op.getInput())
       value.getDefiningOp()->setAttr(pm::kPhaseAttr, phase);
@@ -316,6 +482,31 @@ LogicalResult Partitioner::convertReshard(pm::ReshardOp op) {
   op.getResult().replaceAllUsesWith(value);
   op.erase();
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Vocabulary
+//===----------------------------------------------------------------------===//
+
+void Partitioner::convertVocabularyOp(Operation *op, const Notes &own) {
+  Location loc = op->getLoc();
+  auto place = getVocabularyDim(op);
+  int64_t blockSize =
+      cast<RankedTensorType>(place->value.getType()).getDimSize(place->dim);
+  VocabularyBlock block{offsetOf(loc, own.vocabulary, blockSize), {},
+                        own.vocabulary};
+  int64_t blocks = 1;
+  for (StringAttr axis : own.vocabulary)
+    blocks *= mesh.sizeOf(axis);
+  if (blockSize * blocks != own.vocabularySize &&
+      isa<pm::CrossEntropyOp, pm::CrossEntropyGradOp>(op))
+    block.limit = limitOf(loc, own.vocabulary, own.vocabularySize, blockSize);
+  SmallVector<Value> values = expandOverVocabulary(builder, op, block, mesh);
+  for (auto [result, value] : llvm::zip(op->getResults(), values)) {
+    shardings[value] = shardings[result];
+    result.replaceAllUsesWith(value);
+  }
+  op->erase();
 }
 
 namespace {
@@ -328,8 +519,10 @@ public:
       return signalPassFailure();
     }
     MeshAxes mesh(meshOp);
+    Padding padding(getOperation(), mesh);
     for (auto function : getOperation().getOps<func::FuncOp>())
-      if (!function.isExternal() && failed(Partitioner(function, mesh).run()))
+      if (!function.isExternal() &&
+          failed(Partitioner(function, mesh, padding).run()))
         return signalPassFailure();
     WalkResult result = getOperation().walk([&](pm::BufferOp buffer) {
       auto global = cast<RankedTensorType>(buffer.getType());

@@ -1,11 +1,12 @@
 //===- Propagate.cpp - a sharding for every value -------------------------===//
 
 #include "FunctionAttrs.h"
-#include "ShardingAlgebra.h"
+#include "PartialPlan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "pipemesh/Shard/Passes.h"
+#include <set>
 
 namespace pipemesh {
 #define GEN_PASS_DEF_PROPAGATEPASS
@@ -21,6 +22,10 @@ struct State {
   ValueSharding sharding;
   /// Given by an annotation: propagation does not change it.
   bool fixed = false;
+  /// Of an annotation with priorities: what it gives, and the priority of each
+  /// dimension. A dimension is empty until its turn.
+  SmallVector<Axes> given;
+  SmallVector<int64_t> priorities;
 };
 
 struct OpInfo {
@@ -33,25 +38,27 @@ struct OpInfo {
 class Propagation {
 public:
   Propagation(func::FuncOp function, pm::MeshOp mesh)
-      : function(function), mesh(mesh) {}
+      : function(function), mesh(mesh), plan(this->mesh) {}
 
   LogicalResult run() {
     if (failed(readAnnotations()))
       return failure();
-    bool changed = true;
-    while (changed) {
-      changed = false;
-      for (OpInfo &info : ops)
-        changed |= propagateDims(info);
-      for (OpInfo &info : llvm::reverse(ops))
-        changed |= propagateDims(info);
+    for (int64_t priority : priorities) {
+      reveal(priority);
+      bool changed = true;
+      while (changed) {
+        changed = false;
+        for (OpInfo &info : ops)
+          changed |= propagateDims(info);
+        for (OpInfo &info : llvm::reverse(ops))
+          changed |= propagateDims(info);
+      }
     }
     SmallVector<Attribute> given;
     for (BlockArgument arg : function.getArguments())
       given.push_back(states[arg].sharding.toAttr(mesh));
     setArgAttrs(function, pm::kShardingAttr, given);
-    for (OpInfo &info : ops)
-      rules[info.op] = &info.rule;
+    planPartialValues();
     for (OpInfo &info : ops)
       settle(info);
     settleResults();
@@ -61,11 +68,14 @@ public:
 private:
   LogicalResult readAnnotations();
   LogicalResult checkAxes(Location loc, const ValueSharding &sharding);
+  /// Shows the dimensions of annotations whose turn it is.
+  void reveal(int64_t priority);
+  FactorAxes factorsOf(OpInfo &info, bool &anyCut);
   bool propagateDims(OpInfo &info);
   bool extend(Value value, ArrayRef<Axes> dims);
+  void planPartialValues();
   void settle(OpInfo &info);
   void settleResults();
-  bool isReducedAnyhow(Value value);
   Value reshard(Value value, const ValueSharding &target, Operation *user);
   /// The value of a result under `given`, and what stands for it after.
   void define(OpResult result, const ValueSharding &given);
@@ -73,7 +83,8 @@ private:
   func::FuncOp function;
   MeshAxes mesh;
   std::vector<OpInfo> ops;
-  llvm::DenseMap<Operation *, const ShardingRule *> rules;
+  PartialPlan plan;
+  std::set<int64_t> priorities{0};
   llvm::DenseMap<Value, State> states;
   /// What stands for (value, sharding).
   llvm::DenseMap<std::pair<Value, Attribute>, Value> resharded;
@@ -83,6 +94,10 @@ private:
 LogicalResult Propagation::checkAxes(Location loc,
                                      const ValueSharding &sharding) {
   auto check = [&](StringAttr axis) -> LogicalResult {
+    if (mesh.isStage(axis))
+      return emitError(loc)
+             << "a sharding names the axis '" << axis.getValue()
+             << "', which is a stage axis: it divides ops, not values";
     if (mesh.has(axis))
       return success();
     return emitError(loc) << "a sharding names the axis '" << axis.getValue()
@@ -117,6 +132,15 @@ LogicalResult Propagation::readAnnotations() {
       return success();
     }
     state.sharding = ValueSharding(given);
+    if (llvm::any_of(given.getDims(), [](pm::DimShardingAttr dim) {
+          return dim.getPriority() > 0;
+        })) {
+      state.given = state.sharding.dims;
+      for (pm::DimShardingAttr dim : given.getDims()) {
+        state.priorities.push_back(dim.getPriority());
+        priorities.insert(dim.getPriority());
+      }
+    }
     // An open dimension may still be extended.
     state.fixed &= llvm::none_of(
         given.getDims(), [](pm::DimShardingAttr dim) { return dim.getOpen(); });
@@ -164,6 +188,29 @@ LogicalResult Propagation::readAnnotations() {
   return success();
 }
 
+void Propagation::reveal(int64_t priority) {
+  for (auto &entry : states) {
+    State &state = entry.second;
+    if (state.given.empty())
+      continue;
+    // An open dimension may have taken an axis in the meantime.
+    llvm::SmallDenseSet<StringAttr, 4> taken;
+    for (auto [number, own] : llvm::enumerate(state.priorities))
+      if (own < priority)
+        taken.insert(state.sharding.dims[number].begin(),
+                     state.sharding.dims[number].end());
+    for (auto [number, own] : llvm::enumerate(state.priorities)) {
+      if (own < priority)
+        continue;
+      Axes &axes = state.sharding.dims[number];
+      axes.clear();
+      if (own == priority)
+        llvm::copy_if(state.given[number], std::back_inserter(axes),
+                      [&](StringAttr axis) { return !taken.contains(axis); });
+    }
+  }
+}
+
 /// Adds axes behind those that the dimensions have; returns whether it did.
 bool Propagation::extend(Value value, ArrayRef<Axes> dims) {
   State &state = states[value];
@@ -196,8 +243,23 @@ bool Propagation::propagateDims(OpInfo &info) {
   }
   if (!info.hasRule)
     return false;
-  SmallVector<const ValueSharding *> operands, results;
   bool anyCut = false;
+  FactorAxes factors = factorsOf(info, anyCut);
+  if (!anyCut)
+    return false;
+  bool changed = false;
+  for (auto [index, operand] : llvm::enumerate(info.op->getOperands()))
+    changed |= extend(operand, dimsOfFactors(info.rule.operands[index],
+                                             info.rule, factors, mesh));
+  for (auto [index, result] : llvm::enumerate(info.op->getResults()))
+    changed |= extend(result, dimsOfFactors(info.rule.results[index], info.rule,
+                                            factors, mesh));
+  return changed;
+}
+
+FactorAxes Propagation::factorsOf(OpInfo &info, bool &anyCut) {
+  SmallVector<const ValueSharding *> operands, results;
+  anyCut = false;
   auto add = [&](SmallVector<const ValueSharding *> &list, Value value) {
     list.push_back(&states.find(value)->second.sharding);
     anyCut |= llvm::any_of(list.back()->dims,
@@ -208,17 +270,27 @@ bool Propagation::propagateDims(OpInfo &info) {
   for (Value result : info.op->getResults())
     add(results, result);
   if (!anyCut)
-    return false;
-  FactorAxes factors =
-      chooseFactorAxes(info.op, info.rule, mesh, operands, results);
-  bool changed = false;
-  for (auto [index, operand] : llvm::enumerate(info.op->getOperands()))
-    changed |= extend(operand, dimsOfFactors(info.rule.operands[index],
-                                             info.rule, factors, mesh));
-  for (auto [index, result] : llvm::enumerate(info.op->getResults()))
-    changed |= extend(result, dimsOfFactors(info.rule.results[index], info.rule,
-                                            factors, mesh));
-  return changed;
+    return FactorAxes(info.rule.factors.size());
+  return chooseFactorAxes(info.op, info.rule, mesh, operands, results);
+}
+
+void Propagation::planPartialValues() {
+  for (BlockArgument arg : function.getArguments())
+    plan.fix(arg, states[arg].sharding);
+  for (OpInfo &info : ops) {
+    bool isBridge = isa<pm::ConstrainOp, pm::ReshardOp>(info.op);
+    SmallVector<const ValueSharding *> results;
+    for (Value result : info.op->getResults()) {
+      const State &state = states.find(result)->second;
+      results.push_back(&state.sharding);
+      if (state.fixed)
+        plan.fix(result, state.sharding);
+    }
+    bool anyCut = false;
+    plan.add(info.op, isBridge ? nullptr : &info.rule,
+             isBridge ? FactorAxes() : factorsOf(info, anyCut), results);
+  }
+  plan.solve();
 }
 
 /// The value under another sharding, in front of `user`; made once.
@@ -256,23 +328,6 @@ void Propagation::define(OpResult result, const ValueSharding &given) {
   // The annotation of the result binds its uses.
   Value after = reshard(result, wanted, result.getOwner()->getNextNode());
   result.replaceAllUsesExcept(after, after.getDefiningOp());
-}
-
-/// Whether some use needs the partial value whole whatever its other operands
-/// are: then all uses take the whole one, and it is reduced once.
-bool Propagation::isReducedAnyhow(Value value) {
-  return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    auto rule = rules.find(user);
-    if (rule == rules.end()) // A reshard that an earlier use has asked for.
-      return isa<pm::ReshardOp>(user) ||
-             user->hasTrait<OpTrait::IsTerminator>();
-    return llvm::none_of(rule->second->linearSets, [&](ArrayRef<unsigned> set) {
-      return llvm::all_of(user->getOpOperands(), [&](OpOperand &operand) {
-        return operand.get() != value ||
-               llvm::is_contained(set, operand.getOperandNumber());
-      });
-    });
-  });
 }
 
 void Propagation::settle(OpInfo &info) {
@@ -314,8 +369,10 @@ void Propagation::settle(OpInfo &info) {
     results.push_back(&states.find(result)->second.sharding);
   FactorAxes factors = chooseFactorAxes(op, info.rule, mesh, operands, results);
   OpShardings shardings = inferOpShardings(
-      op, info.rule, factors, mesh, operands, /*late=*/false,
-      [&](unsigned index) { return isReducedAnyhow(op->getOperand(index)); });
+      op, info.rule, factors, mesh, operands,
+      [&](unsigned index, StringAttr axis) {
+        return plan.isReduced(op->getOperand(index), axis);
+      });
   for (auto [index, needed] : llvm::enumerate(shardings.operands))
     op->setOperand(index, reshard(op->getOperand(index), needed, op));
   for (auto [result, given] : llvm::zip(op->getResults(), shardings.results))

@@ -27,6 +27,11 @@ bool MeshAxes::isTemporal(StringAttr axis) const {
          found->second.getKind() == pm::AxisKind::Temporal;
 }
 
+bool MeshAxes::isStage(StringAttr axis) const {
+  auto found = info.find(axis);
+  return found != info.end() && found->second.getKind() == pm::AxisKind::Stage;
+}
+
 ValueSharding::ValueSharding(pm::ShardingAttr attr)
     : partial(attr.getPartialAxes()), kind(attr.getPartialKind()) {
   for (pm::DimShardingAttr dim : attr.getDims())
@@ -125,13 +130,31 @@ struct Candidate {
 };
 } // namespace
 
-/// Reads the axes of a dimension as axes of its factors, as far as they divide.
+/// The factors that are a dimension by themselves wherever they occur: these may
+/// be cut unevenly, since the pieces are the same elements in every value.
+static SmallVector<bool> findUnmerged(const ShardingRule &rule) {
+  SmallVector<bool> unmerged(rule.factors.size(), true);
+  for (const auto *values : {&rule.operands, &rule.results})
+    for (const SmallVector<DimFactors> &dims : *values)
+      for (const DimFactors &dim : dims)
+        if (dim.size() > 1)
+          for (int64_t factor : dim)
+            unmerged[factor] = false;
+  return unmerged;
+}
+
+/// Reads the axes of a dimension as axes of its factors, as far as they divide;
+/// an unmerged factor need not be divided, as long as no piece is in time.
 static void readDim(ArrayRef<StringAttr> axes, ArrayRef<int64_t> dimFactors,
-                    const ShardingRule &rule, const MeshAxes &mesh,
-                    int64_t bytes,
+                    const ShardingRule &rule, ArrayRef<bool> unmerged,
+                    const MeshAxes &mesh, int64_t bytes,
                     MutableArrayRef<SmallVector<Candidate, 4>> candidates) {
   if (axes.empty() || dimFactors.empty())
     return;
+  bool mayBeUneven =
+      unmerged[dimFactors[0]] &&
+      productOf(axes, mesh) <= rule.factors[dimFactors[0]].size &&
+      llvm::none_of(axes, [&](StringAttr a) { return mesh.isTemporal(a); });
   unsigned position = 0;
   int64_t rest = rule.factors[dimFactors[0]].size;
   SmallVector<Axes> found(dimFactors.size());
@@ -139,6 +162,10 @@ static void readDim(ArrayRef<StringAttr> axes, ArrayRef<int64_t> dimFactors,
     int64_t size = mesh.sizeOf(axis);
     while (size > 1 && rest == 1 && position + 1 < dimFactors.size())
       rest = rule.factors[dimFactors[++position]].size;
+    if (mayBeUneven) {
+      found[position].push_back(axis);
+      continue;
+    }
     if (rest % size != 0)
       break;
     rest /= size;
@@ -209,11 +236,12 @@ FactorAxes pipemesh::chooseFactorAxes(Operation *op, const ShardingRule &rule,
                                       ArrayRef<const ValueSharding *> operands,
                                       ArrayRef<const ValueSharding *> results) {
   SmallVector<SmallVector<Candidate, 4>> candidates(rule.factors.size());
+  SmallVector<bool> unmerged = findUnmerged(rule);
   auto read = [&](ArrayRef<const ValueSharding *> values,
                   ArrayRef<SmallVector<DimFactors>> dims, TypeRange types) {
     for (unsigned index = 0; index < values.size(); ++index)
       for (unsigned dim = 0; dim < values[index]->dims.size(); ++dim)
-        readDim(values[index]->dims[dim], dims[index][dim], rule, mesh,
+        readDim(values[index]->dims[dim], dims[index][dim], rule, unmerged, mesh,
                 byteSizeOf(types[index]), candidates);
   };
   read(operands, rule.operands, op->getOperandTypes());
@@ -273,47 +301,37 @@ static pm::ReductionKind toPM(ReductionKind kind) {
   return static_cast<pm::ReductionKind>(kind);
 }
 
-OpShardings
-pipemesh::inferOpShardings(Operation *op, const ShardingRule &rule,
-                           const FactorAxes &factors, const MeshAxes &mesh,
-                           ArrayRef<const ValueSharding *> operands, bool late,
-                           llvm::function_ref<bool(unsigned)> isBlocked) {
-  llvm::SmallDenseSet<StringAttr, 4> used, made;
+static bool containsFactor(ArrayRef<DimFactors> dims, int64_t factor) {
+  return llvm::any_of(dims, [&](const DimFactors &dim) {
+    return llvm::is_contained(dim, factor);
+  });
+}
+
+OpShardings pipemesh::inferOpShardings(
+    Operation *op, const ShardingRule &rule, const FactorAxes &factors,
+    const MeshAxes &mesh, ArrayRef<const ValueSharding *> operands,
+    llvm::function_ref<bool(unsigned, StringAttr)> isBlocked) {
+  llvm::SmallDenseSet<StringAttr, 4> used;
   pm::ReductionKind kind = pm::ReductionKind::Sum;
   for (auto [factor, axes] : llvm::zip(rule.factors, factors)) {
     used.insert(axes.begin(), axes.end());
-    if (factor.kind != FactorKind::Reduction || axes.empty())
-      continue;
-    made.insert(axes.begin(), axes.end());
-    kind = toPM(factor.reduction);
+    if (factor.kind == FactorKind::Reduction && !axes.empty())
+      kind = toPM(factor.reduction);
   }
 
   Axes flows;
-  bool waits = false;
   if (kind == pm::ReductionKind::Sum)
     for (StringAttr axis : mesh.all()) {
       bool anyPartial = false, anyBlocked = false;
       for (auto [index, operand] : llvm::enumerate(operands))
         if (llvm::is_contained(operand->partial, axis)) {
           anyPartial = true;
-          anyBlocked |= isBlocked(index);
+          anyBlocked |= isBlocked(index, axis);
         }
-      if (!anyPartial || anyBlocked || used.contains(axis) ||
-          !mayFlow(op, rule, axis, operands))
-        continue;
-      flows.push_back(axis);
-      waits |= mesh.isTemporal(axis);
+      if (anyPartial && !anyBlocked && !used.contains(axis) &&
+          mayFlow(op, rule, axis, operands))
+        flows.push_back(axis);
     }
-  if (!late && !waits && !flows.empty()) {
-    int64_t before = 0, after = 0;
-    for (auto [index, operand] : llvm::enumerate(operands))
-      if (!operand->partial.empty())
-        before += byteSizeOf(op->getOperand(index).getType());
-    for (Type type : op->getResultTypes())
-      after += byteSizeOf(type);
-    if (after > before)
-      flows.clear();
-  }
 
   OpShardings shardings;
   for (auto [index, operand] : llvm::enumerate(operands)) {
@@ -327,6 +345,12 @@ pipemesh::inferOpShardings(Operation *op, const ShardingRule &rule,
   for (unsigned index = 0; index < op->getNumResults(); ++index) {
     ValueSharding &given = shardings.results.emplace_back();
     given.dims = dimsOfFactors(rule.results[index], rule, factors, mesh);
+    // Each result is partial over the summed factors that it does not contain.
+    llvm::SmallDenseSet<StringAttr, 4> made;
+    for (auto [number, factor] : llvm::enumerate(rule.factors))
+      if (factor.kind == FactorKind::Reduction &&
+          !containsFactor(rule.results[index], number))
+        made.insert(factors[number].begin(), factors[number].end());
     for (StringAttr axis : mesh.all())
       if (made.contains(axis) || llvm::is_contained(flows, axis))
         given.partial.push_back(axis);

@@ -22,6 +22,8 @@ public:
   explicit MeshAxes(pm::MeshOp mesh);
   int64_t sizeOf(mlir::StringAttr axis) const;
   bool isTemporal(mlir::StringAttr axis) const;
+  /// A stage axis divides ops, not values.
+  bool isStage(mlir::StringAttr axis) const;
   bool has(mlir::StringAttr axis) const { return info.count(axis); }
   /// In mesh order, outermost first.
   llvm::ArrayRef<mlir::StringAttr> all() const { return order; }
@@ -60,7 +62,8 @@ using FactorAxes = llvm::SmallVector<Axes>;
 /// and results. Where they disagree, the choice of the values with the most
 /// bytes wins, then the first; an axis cuts one factor only, and one that a
 /// value could not express (the minor factor of a merged dimension whose major
-/// one is not wholly cut, a size that does not divide) cuts none.
+/// one is not wholly cut, a size that does not divide a merged dimension or one
+/// that micro-batches cut) cuts none.
 FactorAxes chooseFactorAxes(mlir::Operation *op, const ShardingRule &rule,
                             const MeshAxes &mesh,
                             llvm::ArrayRef<const ValueSharding *> operands,
@@ -79,14 +82,12 @@ struct OpShardings {
 };
 
 /// Given the axes of the factors and the operands as they are, tells what they
-/// must be. Partial values flow where the op is linear, except those of the
-/// operands that `isBlocked` names. With `late`, also where that makes more
-/// bytes partial.
-OpShardings inferOpShardings(mlir::Operation *op, const ShardingRule &rule,
-                             const FactorAxes &factors, const MeshAxes &mesh,
-                             llvm::ArrayRef<const ValueSharding *> operands,
-                             bool late,
-                             llvm::function_ref<bool(unsigned)> isBlocked);
+/// must be. Partial values flow where the op is linear, except over the axes for
+/// which `isBlocked` says of an operand that it is made whole.
+OpShardings inferOpShardings(
+    mlir::Operation *op, const ShardingRule &rule, const FactorAxes &factors,
+    const MeshAxes &mesh, llvm::ArrayRef<const ValueSharding *> operands,
+    llvm::function_ref<bool(unsigned, mlir::StringAttr)> isBlocked);
 
 /// The rule of an op, or one that replicates everything; `hasRule` tells which.
 ShardingRule getRule(mlir::Operation *op, bool &hasRule);

@@ -13,16 +13,52 @@ namespace pipemesh {
 using namespace mlir;
 using namespace pipemesh;
 
-static LogicalResult verifyCollective(pm::AllReduceOp op,
-                                      const MeshAxes &mesh) {
-  for (auto axis : op.getAxes().getAsRange<StringAttr>()) {
+static LogicalResult verifyAxes(Operation *op, ArrayAttr axes,
+                                const MeshAxes &mesh) {
+  for (auto axis : axes.getAsRange<StringAttr>()) {
     if (!mesh.has(axis))
-      return op.emitError("runs over the axis '")
+      return op->emitError("runs over the axis '")
              << axis.getValue() << "', which the mesh does not have";
     if (mesh.isTemporal(axis))
-      return op.emitError("runs over the temporal axis '")
+      return op->emitError("runs over the temporal axis '")
              << axis.getValue() << "'; micro-batches are summed by buffers";
+    if (mesh.isStage(axis))
+      return op->emitError("runs over the stage axis '")
+             << axis.getValue() << "'; stages exchange values by transfers";
   }
+  return success();
+}
+
+/// The blocks of all members must hold the dimension.
+static LogicalResult verifyBlocks(Operation *op, Type wholeType, Type blockType,
+                                  int64_t dim, ArrayAttr axes,
+                                  const MeshAxes &mesh) {
+  if (failed(verifyAxes(op, axes, mesh)))
+    return failure();
+  int64_t blocks = 1;
+  for (auto axis : axes.getAsRange<StringAttr>())
+    blocks *= mesh.sizeOf(axis);
+  int64_t whole = cast<RankedTensorType>(wholeType).getDimSize(dim);
+  int64_t block = cast<RankedTensorType>(blockType).getDimSize(dim);
+  if (block == int64_t(llvm::divideCeil(whole, blocks)))
+    return success();
+  return op->emitError("has blocks of ")
+         << block << " elements, but dimension " << dim << " of " << whole
+         << " is " << llvm::divideCeil(whole, blocks) << " for each of "
+         << blocks << " ranks";
+}
+
+static LogicalResult verifyCollective(Operation *op, const MeshAxes &mesh) {
+  if (auto reduce = dyn_cast<pm::AllReduceOp>(op))
+    return verifyAxes(op, reduce.getAxes(), mesh);
+  if (auto gather = dyn_cast<pm::AllGatherOp>(op))
+    return verifyBlocks(op, gather.getResult().getType(),
+                        gather.getInput().getType(), gather.getDim(),
+                        gather.getAxes(), mesh);
+  if (auto scatter = dyn_cast<pm::ReduceScatterOp>(op))
+    return verifyBlocks(op, scatter.getInput().getType(),
+                        scatter.getResult().getType(), scatter.getDim(),
+                        scatter.getAxes(), mesh);
   return success();
 }
 
@@ -81,9 +117,7 @@ private:
       if (op->hasAttr(pm::kShardingsAttr))
         return op->emitError("has shardings at the partitioned level, where "
                              "types are local");
-      if (auto reduce = dyn_cast<pm::AllReduceOp>(op))
-        return verifyCollective(reduce, mesh);
-      return success();
+      return verifyCollective(op, mesh);
     });
     if (result.wasInterrupted())
       return failure();

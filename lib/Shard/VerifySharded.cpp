@@ -86,7 +86,7 @@ LogicalResult VerifySharded::verifyOp(Operation *op, const MeshAxes &mesh) {
   FactorAxes factors = chooseFactorAxes(op, rule, mesh, operands, results);
   OpShardings wanted =
       inferOpShardings(op, rule, factors, mesh, operands,
-                       /*late=*/true, [](unsigned) { return false; });
+                       [](unsigned, StringAttr) { return false; });
   for (auto [index, needed] : llvm::enumerate(wanted.operands))
     if (needed != *operands[index])
       return op->emitError("operand ")

@@ -56,38 +56,143 @@ void joinInto(Tensor &sum, const Tensor &part, pm::ReductionKind kind) {
   }
 }
 
-static LogicalResult allReduce(Evaluator &evaluator, Operation *op,
-                               ArrayRef<unsigned> active) {
-  auto reduce = cast<pm::AllReduceOp>(op);
-  const RankGrid &grid = evaluator.getGrid();
+/// The axes of a collective, which must be spatial ones of the mesh.
+static FailureOr<SmallVector<StringRef>> getAxes(const RankGrid &grid,
+                                                 Operation *op, ArrayAttr list) {
   SmallVector<StringRef> axes;
-  for (auto axis : reduce.getAxes().getAsRange<StringAttr>()) {
+  for (auto axis : list.getAsRange<StringAttr>()) {
     if (!grid.getAxisSize(axis) || grid.isTemporal(axis))
       return op->emitError("axis '")
              << axis.getValue()
              << "' is not a spatial axis of the mesh that the program runs on";
     axes.push_back(axis);
   }
+  return axes;
+}
+
+/// The members of the rank's group, in the order of ranks; all must be here.
+static FailureOr<SmallVector<unsigned>> getMembers(const RankGrid &grid,
+                                                   Operation *op, unsigned rank,
+                                                   ArrayRef<StringRef> axes,
+                                                   ArrayRef<unsigned> active) {
+  SmallVector<unsigned> group = grid.getGroup(rank, axes);
+  for (unsigned member : group)
+    if (!llvm::is_contained(active, member))
+      return op->emitError("rank ")
+             << rank << " waits here for rank " << member
+             << ", which took another branch";
+  return group;
+}
+
+static Tensor joinParts(const RankTensors &parts, ArrayRef<unsigned> group,
+                        pm::ReductionKind kind) {
+  Tensor sum = parts[group.front()].clone();
+  for (unsigned member : group.drop_front())
+    joinInto(sum, parts[member], kind);
+  return sum;
+}
+
+static LogicalResult allReduce(Evaluator &evaluator, Operation *op,
+                               ArrayRef<unsigned> active) {
+  auto reduce = cast<pm::AllReduceOp>(op);
+  const RankGrid &grid = evaluator.getGrid();
+  auto axes = getAxes(grid, op, reduce.getAxes());
+  if (failed(axes))
+    return failure();
   for (unsigned index = 0; index < op->getNumOperands(); ++index) {
     const RankTensors parts = evaluator.lookup(op->getOperand(index));
     RankTensors results(grid.getNumRanks());
     for (unsigned rank : active) {
       if (results[rank])
         continue;
-      SmallVector<unsigned> group = grid.getGroup(rank, axes);
-      for (unsigned member : group)
-        if (!llvm::is_contained(active, member))
-          return op->emitError("rank ")
-                 << rank << " waits here for rank " << member
-                 << ", which took another branch";
-      Tensor sum = parts[group.front()].clone();
-      for (unsigned member : ArrayRef(group).drop_front())
-        joinInto(sum, parts[member], reduce.getKind());
-      for (unsigned member : group)
+      auto group = getMembers(grid, op, rank, *axes, active);
+      if (failed(group))
+        return failure();
+      Tensor sum = joinParts(parts, *group, reduce.getKind());
+      for (unsigned member : *group)
         results[member] = sum;
     }
     evaluator.bindOn(op->getResult(index), results, active);
   }
+  return success();
+}
+
+/// Copies a member's block of dimension `dim` between it and the whole; what of
+/// it lies behind the end is left as it is.
+static void copyBlock(const Tensor &from, Tensor &to, int64_t dim,
+                      int64_t number) {
+  bool isGather = from.getShape()[dim] < to.getShape()[dim];
+  const Tensor &whole = isGather ? to : from, &block = isGather ? from : to;
+  SmallVector<int64_t> shape(block.getShape());
+  int64_t start = number * shape[dim];
+  shape[dim] = std::clamp<int64_t>(whole.getShape()[dim] - start, 0, shape[dim]);
+  StridedBox atWhole{0, getStrides(whole.getShape())};
+  atWhole.offset = start * atWhole.strides[dim];
+  StridedBox atBlock{0, getStrides(block.getShape())};
+  copyBox(shape, from, isGather ? atBlock : atWhole, to,
+          isGather ? atWhole : atBlock);
+}
+
+/// Which block of its group a rank has: the first of the axes is the outermost.
+static int64_t getBlock(const RankGrid &grid, ArrayRef<StringRef> axes,
+                        unsigned rank) {
+  int64_t block = 0;
+  for (StringRef axis : axes)
+    block = block * grid.getAxisSize(axis) + grid.getCoordinate(axis, rank, 0);
+  return block;
+}
+
+static LogicalResult allGather(Evaluator &evaluator, Operation *op,
+                               ArrayRef<unsigned> active) {
+  auto gather = cast<pm::AllGatherOp>(op);
+  const RankGrid &grid = evaluator.getGrid();
+  auto axes = getAxes(grid, op, gather.getAxes());
+  if (failed(axes))
+    return failure();
+  const RankTensors parts = evaluator.lookup(gather.getInput());
+  RankTensors results(grid.getNumRanks());
+  for (unsigned rank : active) {
+    if (results[rank])
+      continue;
+    auto group = getMembers(grid, op, rank, *axes, active);
+    if (failed(group))
+      return failure();
+    Tensor whole =
+        Tensor::poison(cast<RankedTensorType>(gather.getResult().getType()));
+    for (unsigned member : *group)
+      copyBlock(parts[member], whole, gather.getDim(),
+                getBlock(grid, *axes, member));
+    for (unsigned member : *group)
+      results[member] = whole;
+  }
+  evaluator.bindOn(gather.getResult(), results, active);
+  return success();
+}
+
+static LogicalResult reduceScatter(Evaluator &evaluator, Operation *op,
+                                   ArrayRef<unsigned> active) {
+  auto scatter = cast<pm::ReduceScatterOp>(op);
+  const RankGrid &grid = evaluator.getGrid();
+  auto axes = getAxes(grid, op, scatter.getAxes());
+  if (failed(axes))
+    return failure();
+  const RankTensors parts = evaluator.lookup(scatter.getInput());
+  RankTensors results(grid.getNumRanks());
+  for (unsigned rank : active) {
+    if (results[rank])
+      continue;
+    auto group = getMembers(grid, op, rank, *axes, active);
+    if (failed(group))
+      return failure();
+    Tensor sum = joinParts(parts, *group, scatter.getKind());
+    for (unsigned member : *group) {
+      results[member] =
+          Tensor::poison(cast<RankedTensorType>(scatter.getResult().getType()));
+      copyBlock(sum, results[member], scatter.getDim(),
+                getBlock(grid, *axes, member));
+    }
+  }
+  evaluator.bindOn(scatter.getResult(), results, active);
   return success();
 }
 
@@ -119,6 +224,8 @@ void registerPMOps(OpRegistry &registry) {
   registry.addElementwise("pm.reshard", identity);
   registry.addRanked("pm.axis_index", axisIndex);
   registry.addRanked("pm.all_reduce", allReduce);
+  registry.addRanked("pm.all_gather", allGather);
+  registry.addRanked("pm.reduce_scatter", reduceScatter);
   registry.addLocal("pm.embedding", embedding);
 }
 

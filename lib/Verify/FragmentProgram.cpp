@@ -325,7 +325,8 @@ FailureOr<NamedTensors> FragmentProgram::run(const NamedTensors &values) {
              << it->second.getType();
     for (auto [rank, list] : llvm::enumerate(buffer->values))
       for (auto [slot, tensor] : llvm::enumerate(list))
-        tensor = buffer->layout.take(it->second, buffer->local, rank, slot);
+        tensor = buffer->layout.take(it->second, buffer->local, rank, slot,
+                                     buffer->kind == pm::BufferKind::State);
   }
 
   for (const Action &action : actions)

@@ -92,13 +92,14 @@ static SmallVector<int64_t> clip(ArrayRef<int64_t> size,
 }
 
 Tensor Layout::take(const Tensor &global, RankedTensorType local, unsigned rank,
-                    int64_t microBatch) const {
+                    int64_t microBatch, bool isState) const {
   if (global.getShape() == local.getShape())
     return global;
   SmallVector<int64_t> start = getStart(local.getShape(), rank, microBatch);
   SmallVector<int64_t> box = clip(local.getShape(), start, global.getShape());
-  Tensor piece = ArrayRef(box) == local.getShape() ? Tensor(local)
-                                                   : Tensor::poison(local);
+  Tensor piece = isState || ArrayRef(box) == local.getShape()
+                     ? Tensor(local)
+                     : Tensor::poison(local);
   copyBox(box, global, boxAt(global, start), piece,
           {0, getStrides(local.getShape())});
   return piece;
@@ -132,6 +133,15 @@ Layout::assemble(ArrayRef<SmallVector<Tensor>> pieces, RankedTensorType global,
       }
       SmallVector<int64_t> start =
           getStart(piece.getShape(), rank, microBatch);
+      // What lies behind the end of a short block does not count.
+      SmallVector<int64_t> box =
+          clip(piece.getShape(), start, global.getShape());
+      if (ArrayRef(box) != piece.getShape()) {
+        Tensor inside(piece.getType().clone(box));
+        copyBox(box, piece, {0, getStrides(piece.getShape())}, inside,
+                {0, getStrides(box)});
+        piece = inside;
+      }
       std::vector<int64_t> key(start.begin(), start.end());
       auto [it, isNew] = seen.try_emplace(key, unsigned(rank), piece);
       if (!isNew) {
@@ -146,8 +156,6 @@ Layout::assemble(ArrayRef<SmallVector<Tensor>> pieces, RankedTensorType global,
         }
         continue;
       }
-      SmallVector<int64_t> box =
-          clip(piece.getShape(), start, global.getShape());
       copyBox(box, piece, {0, getStrides(piece.getShape())}, result,
               boxAt(result, start));
     }

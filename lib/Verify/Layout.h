@@ -25,9 +25,9 @@ public:
   mlir::RankedTensorType getGlobalType(mlir::RankedTensorType local) const;
 
   /// The piece of a rank and micro-batch. Elements beyond the end of the value
-  /// are poisoned.
+  /// are zero in a state, and poisoned in others.
   Tensor take(const Tensor &global, mlir::RankedTensorType local, unsigned rank,
-              int64_t microBatch) const;
+              int64_t microBatch, bool isState) const;
 
   /// The global value from the pieces `pieces[rank][microBatch]`, each list of
   /// one when no temporal axis cuts the value. Parts over spatial axes are

@@ -27,6 +27,11 @@ getNameAndRole(DictionaryAttr attrs, StringRef key, StringRef otherwise) {
   return {otherwise.str(), ""};
 }
 
+/// A role whose padding holds zero by contract.
+static bool isState(StringRef role) {
+  return role == "parameter" || role == "moment1" || role == "moment2";
+}
+
 namespace {
 /// A function, global on one device or partitioned over the mesh.
 class FunctionProgram : public Program {
@@ -69,7 +74,11 @@ LogicalResult FunctionProgram::addPort(std::vector<Port> &ports,
       return function.emitError("has two ")
              << (isInput ? "arguments" : "results") << " called '" << portName
              << "'";
-  ports.push_back({portName, role, layouts.back().getGlobalType(local)});
+  // Where the last blocks are short, the types of blocks do not tell.
+  auto whole = attrs ? attrs.getAs<TypeAttr>("pm.global_type") : TypeAttr();
+  ports.push_back({portName, role,
+                   whole ? cast<RankedTensorType>(whole.getValue())
+                         : layouts.back().getGlobalType(local)});
   return success();
 }
 
@@ -108,7 +117,8 @@ FailureOr<NamedTensors> FunctionProgram::run(const NamedTensors &values) {
              << it->second.getType();
     auto local = cast<RankedTensorType>(function.getArgumentTypes()[index]);
     for (auto [rank, list] : llvm::enumerate(arguments))
-      list.push_back(inputLayouts[index].take(it->second, local, rank, 0));
+      list.push_back(inputLayouts[index].take(it->second, local, rank, 0,
+                                              isState(port.role)));
   }
   auto results = runFunctionOnRanks(function, grid, arguments);
   if (failed(results))
@@ -163,7 +173,8 @@ FailureOr<std::unique_ptr<Program>> Program::load(ModuleOp module,
     return failure();
   bool partitioned = options.partitioned;
   function->walk([&](Operation *op) {
-    partitioned |= isa<pm::AllReduceOp, pm::AxisIndexOp>(op);
+    partitioned |= isa<pm::AllReduceOp, pm::AllGatherOp, pm::ReduceScatterOp,
+                       pm::AxisIndexOp>(op);
   });
   auto program = std::make_unique<FunctionProgram>();
   if (failed(program->initialize(*function, partitioned)))

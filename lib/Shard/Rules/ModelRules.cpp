@@ -35,11 +35,13 @@ static SmallVector<int64_t> append(ArrayRef<int64_t> rows, int64_t last) {
 // Embedding
 //===----------------------------------------------------------------------===//
 
+/// A shard of the table gives the rows that it has, and zero for the others:
+/// the vocabulary is summed over.
 static ShardingRule embedding(EmbeddingOp op) {
   RuleBuilder builder(op);
   ArrayRef<int64_t> table = shapeOf(op.getTable());
   SmallVector<int64_t> rows = parallelDims(builder, shapeOf(op.getIds()));
-  int64_t vocabulary = builder.replicated(table[0]);
+  int64_t vocabulary = builder.reduction(table[0]);
   int64_t width = builder.parallel(table[1]);
   builder.operandDims(0, {vocabulary, width})
       .operandDims(1, rows)
@@ -52,7 +54,7 @@ static ShardingRule embeddingGrad(EmbeddingGradOp op) {
   RuleBuilder builder(op);
   ArrayRef<int64_t> table = shapeOf(op.getResult());
   SmallVector<int64_t> rows = summedDims(builder, shapeOf(op.getIds()));
-  int64_t vocabulary = builder.replicated(table[0]);
+  int64_t vocabulary = builder.parallel(table[0]);
   int64_t width = builder.parallel(table[1]);
   builder.operandDims(0, rows)
       .operandDims(1, append(rows, width))
@@ -157,15 +159,22 @@ static ShardingRule rope(RopeOp op) {
 
 namespace {
 /// The dimensions of attention: a query head is (key head, member of its
-/// group), so that cutting the heads by key head keeps each group together.
+/// group), so that cutting the heads by key head keeps each group together. When
+/// the members are cut too, each rank has some of the query heads of its key
+/// heads, and the gradients of these are summed over the members.
 struct AttentionFactors {
-  AttentionFactors(RuleBuilder &builder, Value query, Value key) {
+  AttentionFactors(RuleBuilder &builder, Value query, Value key,
+                   bool isGradient) {
     ArrayRef<int64_t> q = shapeOf(query), k = shapeOf(key);
     batch = builder.parallel(q[0]);
     sequence = builder.replicated(q[1]);
     keySequence = builder.replicated(k[1]);
     keyHeads = builder.parallel(k[2]);
-    group = q[2] == k[2] ? -1 : builder.replicated(q[2] / k[2]);
+    if (q[2] == k[2])
+      group = -1;
+    else
+      group = isGradient ? builder.reduction(q[2] / k[2])
+                         : builder.parallel(q[2] / k[2]);
     width = builder.replicated(q[3]);
   }
   void setQuery(SmallVector<DimFactors> &dims) const {
@@ -188,7 +197,8 @@ private:
 
 static ShardingRule attention(AttentionOp op) {
   RuleBuilder builder(op);
-  AttentionFactors factors(builder, op.getQuery(), op.getKey());
+  AttentionFactors factors(builder, op.getQuery(), op.getKey(),
+                           /*isGradient=*/false);
   ShardingRule rule = builder.take();
   factors.setQuery(rule.operands[0]);
   factors.setKey(rule.operands[1]);
@@ -200,7 +210,8 @@ static ShardingRule attention(AttentionOp op) {
 
 static ShardingRule attentionGrad(AttentionGradOp op) {
   RuleBuilder builder(op);
-  AttentionFactors factors(builder, op.getQuery(), op.getKey());
+  AttentionFactors factors(builder, op.getQuery(), op.getKey(),
+                           /*isGradient=*/true);
   builder.linear({5});
   ShardingRule rule = builder.take();
   factors.setQuery(rule.operands[0]);
@@ -219,19 +230,21 @@ static ShardingRule attentionGrad(AttentionGradOp op) {
 // Loss and update
 //===----------------------------------------------------------------------===//
 
+/// The shards of the vocabulary exchange a maximum and two sums for each row.
 static ShardingRule crossEntropy(CrossEntropyOp op) {
   RuleBuilder builder(op);
   SmallVector<int64_t> rows = parallelDims(builder, shapeOf(op.getTargets()));
-  int64_t vocabulary = builder.replicated(shapeOf(op.getLogits()).back());
+  int64_t vocabulary = builder.exchanged(shapeOf(op.getLogits()).back());
   builder.operandDims(0, append(rows, vocabulary)).operandDims(1, rows);
   builder.resultDims(0, rows).resultDims(1, rows);
   return builder.take();
 }
 
+/// Each logit by itself, given the normaliser of its row.
 static ShardingRule crossEntropyGrad(CrossEntropyGradOp op) {
   RuleBuilder builder(op);
   SmallVector<int64_t> rows = parallelDims(builder, shapeOf(op.getTargets()));
-  int64_t vocabulary = builder.replicated(shapeOf(op.getLogits()).back());
+  int64_t vocabulary = builder.parallel(shapeOf(op.getLogits()).back());
   builder.operandDims(0, append(rows, vocabulary))
       .operandDims(1, rows)
       .operandDims(2, rows)

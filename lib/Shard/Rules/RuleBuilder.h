@@ -18,6 +18,9 @@ public:
   int64_t reduction(int64_t size, ReductionKind kind = ReductionKind::Sum) {
     return rule.addFactor(size, FactorKind::Reduction, kind);
   }
+  int64_t exchanged(int64_t size) {
+    return rule.addFactor(size, FactorKind::Parallel);
+  }
   int64_t replicated(int64_t size) {
     return rule.addFactor(size, FactorKind::NeedsReplication);
   }
