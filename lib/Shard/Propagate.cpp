@@ -146,11 +146,24 @@ LogicalResult Propagation::readAnnotations() {
         given.getDims(), [](pm::DimShardingAttr dim) { return dim.getOpen(); });
     return checkAxes(value.getLoc(), state.sharding);
   };
+  auto stateOf = [&](BlockArgument arg) {
+    return function.getArgAttrOfType<pm::StateAttr>(arg.getArgNumber(),
+                                                    pm::kStateAttr);
+  };
+  llvm::DenseMap<Attribute, pm::ShardingAttr> parameters;
+  for (BlockArgument arg : function.getArguments())
+    if (pm::StateAttr state = stateOf(arg))
+      if (state.getKind() == pm::StateKind::Parameter)
+        parameters[state.getName()] = pm::getSharding(arg);
   for (BlockArgument arg : function.getArguments()) {
     pm::ShardingAttr given = pm::getSharding(arg);
-    bool isState = static_cast<bool>(
-        function.getArgAttr(arg.getArgNumber(), pm::kStateAttr));
-    if (failed(add(arg, given, given || isState)))
+    pm::StateAttr state = stateOf(arg);
+    // A moment lies where its parameter does.
+    if (!given && state &&
+        (state.getKind() == pm::StateKind::Moment1 ||
+         state.getKind() == pm::StateKind::Moment2))
+      given = parameters.lookup(state.getName());
+    if (failed(add(arg, given, given || state)))
       return failure();
   }
   for (Operation &op : function.getBody().front().without_terminator()) {

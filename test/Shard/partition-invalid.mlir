@@ -6,10 +6,10 @@ module {
 
 // -----
 
-pm.mesh @mesh = [<"dp", spatial = 3>]
+pm.mesh @mesh = [<"mb", temporal = 3>]
 
-// expected-error @below {{axis 'dp' of size 3 does not divide dimension 0 of size 8 of a value of type 'tensor<8x4xf32>'; every shard must have the same size}}
-func.func @uneven(%x: tensor<8x4xf32> {pm.sharding = #pm.sharding<@mesh, [{"dp"}, {}]>}) {
+// expected-error @below {{axis 'mb' of size 3 does not divide dimension 0 of size 8 of a value of type 'tensor<8x4xf32>'; every micro-batch must have the same size}}
+func.func @uneven_micro_batches(%x: tensor<8x4xf32> {pm.sharding = #pm.sharding<@mesh, [{"mb"}, {}]>}) attributes {pm.fragment = #pm.fragment<forward, 0>} {
   return
 }
 
@@ -33,12 +33,23 @@ func.func @not_sharded(%x: tensor<8x4xf32>) {
 
 // -----
 
-pm.mesh @mesh = [<"dp", spatial = 2>]
+pm.mesh @mesh = [<"mb", temporal = 2>]
 
-func.func @gather(%x: tensor<8x4xf32> {pm.sharding = #pm.sharding<@mesh, [{"dp"}, {}]>}) -> (tensor<8x4xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}]>}) {
-  // expected-error @below {{cannot reshard from #pm.sharding<@mesh, [{"dp"}, {}]> to #pm.sharding<@mesh, [{}, {}]>: dimension 0 is cut over 'dp' and needs to be gathered}}
-  %0 = pm.reshard %x from <@mesh, [{"dp"}, {}]> to <@mesh, [{}, {}]> {pm.shardings = [#pm.sharding<@mesh, [{}, {}]>]} : tensor<8x4xf32>
-  return %0 : tensor<8x4xf32>
+func.func @gather_micro_batches(%x: tensor<8x4xf32> {pm.sharding = #pm.sharding<@mesh, [{"mb"}, {}]>}) attributes {pm.fragment = #pm.fragment<forward, 0>} {
+  // expected-error @below {{cannot reshard from #pm.sharding<@mesh, [{"mb"}, {}]> to #pm.sharding<@mesh, [{}, {}]>: dimension 0 is cut over the temporal axis 'mb', and micro-batches are not gathered}}
+  %0 = pm.reshard %x from <@mesh, [{"mb"}, {}]> to <@mesh, [{}, {}]> {pm.shardings = [#pm.sharding<@mesh, [{}, {}]>]} : tensor<8x4xf32>
+  return
+}
+
+// -----
+
+pm.mesh @mesh = [<"tp", spatial = 4>]
+
+// An uneven cut of heads that the op takes apart.
+func.func @uneven_merged_dimension(%x: tensor<2x6xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {"tp"}]>}) {
+  // expected-error @below {{dimension 1 of operand 0 of size 6 is cut unevenly over 'tp', and the op takes it apart; cut it into equal pieces, or constrain it to be whole}}
+  %0 = stablehlo.reshape %x {pm.shardings = [#pm.sharding<@mesh, [{}, {}, {}]>]} : (tensor<2x6xf32>) -> tensor<2x3x2xf32>
+  return
 }
 
 // -----

@@ -73,8 +73,7 @@ func.func @reshards(
     tensor<8x4xf32> {pm.sharding = #pm.sharding<@mesh, [{"dp"}, {}]>}, tensor<8x4xf32> {pm.sharding = #pm.sharding<@mesh, [{"dp"}, {}]>}, tensor<8x4xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}]>}) {
   // CHECK: stablehlo.dynamic_slice %arg0{{.*}} sizes = [4, 4]
   %0 = pm.reshard %whole from <@mesh, [{}, {}]> to <@mesh, [{"dp"}, {}]> {pm.shardings = [#pm.sharding<@mesh, [{"dp"}, {}]>]} : tensor<8x4xf32>
-  // CHECK: %[[R:.*]] = pm.all_reduce max(%arg1) over ["dp"]
-  // CHECK: stablehlo.dynamic_slice %[[R]]
+  // CHECK: pm.reduce_scatter %arg1 max dim 0 over ["dp"] on @mesh : (tensor<8x4xf32>) -> tensor<4x4xf32>
   %1 = pm.reshard %partial from <@mesh, [{}, {}], partial = max{"dp"}> to <@mesh, [{"dp"}, {}]> {pm.shardings = [#pm.sharding<@mesh, [{"dp"}, {}]>]} : tensor<8x4xf32>
   // An axis of size 1 cuts nothing.
   // CHECK: return %{{.*}}, %{{.*}}, %arg2

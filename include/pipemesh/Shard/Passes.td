@@ -53,15 +53,22 @@ def PropagatePass : Pass<"pm-propagate", "::mlir::ModuleOp"> {
     value has stands a `pm.reshard`.
 
     Axes move forward and backward through the factors of the ops' sharding
-    rules until nothing changes. State does not take part: its arguments are what
-    their annotation says, or replicated. Then, in the order of the ops, partial
-    values appear where a summed factor is cut. They flow through the ops that
-    are linear in them, are added to each other, and are made whole in front of
-    the first op that needs it; also in front of an op that is linear but would
-    make more bytes of them, unless the partial axes hold a temporal one, whose
-    sum has to wait for the other micro-batches anyhow. An op without a rule is
-    replicated, with a remark that names it. The pass does nothing to its own
-    output.
+    rules until nothing changes: first those of annotated dimensions of priority
+    0, then those of priority 1, and so on, so that a lower number binds where two
+    want the same. Axes of the stage kind do not take part. Nor does state: its
+    arguments are what their annotation says, or replicated; a moment without one
+    lies as its parameter does. A dimension need not divide, as long as it is one
+    factor and no temporal axis cuts it: its last blocks are short.
+
+    Then, in the order of the ops, partial values appear where a summed factor is
+    cut, in the results that do not contain it. They flow through the ops that are
+    linear in them and are added to each other. A value is made whole at once
+    where some use needs it whole, and where flowing on would move more bytes:
+    where an op makes more of it, or several users would each have to reduce what
+    they make of it. A value that is partial over a temporal axis too flows on,
+    since that sum has to wait for the other micro-batches anyhow. An op without a
+    rule is replicated, with a remark that names it. The pass does nothing to its
+    own output.
 
     ```mlir
     func.func @main(%x: tensor<8x16xf32> {pm.sharding = #pm.sharding<@mesh, [{"dp", "mb"}, {} ]>},
@@ -108,11 +115,26 @@ def PartitionPass : Pass<"pm-partition", "::mlir::ModuleOp"> {
     plain function. Buffers get the type of one micro-batch on one rank, and keep
     the global one as `global_type`. `pm.shardings` is gone.
 
-    A `pm.reshard` becomes what its active axes need: `pm.all_reduce` where it
-    makes a partial value whole, a slice at the rank's coordinate where it cuts a
-    dimension. Over inactive axes it is nothing: in an update a value that is
-    partial over `mb` is the accumulated sum. Other conversions are refused by
-    name. Constants and iotas that are cut follow the rank's coordinate.
+    A dimension that its spatial axes do not divide has blocks of the size rounded
+    up, on every rank; the last ones are short or empty, and what lies behind their
+    end is padding. An argument or a result of a plain function keeps the type of
+    the whole value as `pm.global_type`. Padding of parameters and moments is zero
+    by contract, and stays zero in what is computed from them element by element,
+    in the gradient of the logits and in that of a table. Any other padding is
+    replaced by the neutral element in front of an op that sums (or maximises) over
+    the dimension. An op that takes such a dimension apart is refused by name.
+
+    A `pm.reshard` becomes the cheapest steps from one sharding to the other: slices
+    at the rank's coordinate, `pm.all_reduce`, `pm.reduce_scatter` and
+    `pm.all_gather`, by the bytes that a rank sends and a constant for each
+    collective. Over inactive axes it is nothing: in an update a value that is
+    partial over `mb` is the accumulated sum. Micro-batches are not gathered.
+    Constants and iotas that are cut follow the rank's coordinate.
+
+    Where the vocabulary is cut, a lookup takes the rows that the rank has and zero
+    for the others, the gradient of a table gets the rows that the rank has, and a
+    cross-entropy becomes two passes over the rank's logits around an exchange of
+    each row's maximum, and one of its sum and of the target's logit.
 
     ```mlir
     func.func @stage0_update(%g: tensor<16x4xf32> {pm.buffer = @g, ...})
