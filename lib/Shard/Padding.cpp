@@ -54,8 +54,8 @@ bool Padding::makesZero(Operation *op, OpResult result) const {
           stablehlo::SignOp, stablehlo::Expm1Op, stablehlo::Log1pOp,
           stablehlo::FloorOp, stablehlo::CeilOp, stablehlo::MaxOp,
           stablehlo::MinOp, stablehlo::ConvertOp, stablehlo::ReshapeOp,
-          stablehlo::TransposeOp, stablehlo::SliceOp,
-          stablehlo::ConcatenateOp, chlo::ErfOp, chlo::SquareOp>(op))
+          stablehlo::TransposeOp, stablehlo::SliceOp, stablehlo::ConcatenateOp,
+          chlo::ErfOp, chlo::SquareOp>(op))
     return all(op->getOperands());
   if (auto reshard = dyn_cast<pm::ReshardOp>(op))
     // A reduce-scatter leaves the end of a short block as it is.
@@ -83,8 +83,8 @@ bool Padding::makesZero(Operation *op, OpResult result) const {
     int64_t lhsFree = cast<RankedTensorType>(dot.getLhs().getType()).getRank() -
                       batching - dims.getLhsContractingDimensions().size();
     return comesFrom([&](int64_t dim) {
-      bool fromLhs = dim < batching + lhsFree, fromRhs = dim < batching ||
-                                                         !fromLhs;
+      bool fromLhs = dim < batching + lhsFree,
+           fromRhs = dim < batching || !fromLhs;
       return (fromLhs && isZero(dot.getLhs())) ||
              (fromRhs && isZero(dot.getRhs()));
     });
@@ -147,8 +147,8 @@ Padding::Padding(ModuleOp module, const MeshAxes &mesh) : mesh(mesh) {
         auto state = function.getArgAttrOfType<pm::StateAttr>(
             arg.getArgNumber(), pm::kStateAttr);
         if (buffer ? !dirty.contains(buffer)
-                   : state && isContracted(
-                                  pm::stringifyStateKind(state.getKind())))
+                   : state &&
+                         isContracted(pm::stringifyStateKind(state.getKind())))
           zero.insert(arg);
       }
       Block &block = function.getBody().front();
@@ -157,8 +157,8 @@ Padding::Padding(ModuleOp module, const MeshAxes &mesh) : mesh(mesh) {
           if (padded.contains(result) && makesZero(&op, result))
             zero.insert(result);
       for (OpOperand &operand : block.getTerminator()->getOpOperands()) {
-        Attribute buffer = function.getResultAttr(operand.getOperandNumber(),
-                                                  pm::kBufferAttr);
+        Attribute buffer =
+            function.getResultAttr(operand.getOperandNumber(), pm::kBufferAttr);
         if (buffer && !states.contains(buffer) && !isZero(operand.get()))
           changed |= dirty.insert(buffer).second;
       }

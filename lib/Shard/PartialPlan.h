@@ -12,9 +12,10 @@ namespace pipemesh {
 ///
 /// A value that flows costs what its users' results cost to reduce, at best.
 /// Where several partial values are added, a value joins for nothing if another
-/// one has to be reduced behind the sum anyhow, and bears its share otherwise. A
-/// value that some use needs whole is whole for all of them. One that is partial
-/// over a temporal axis waits for the other micro-batches anyhow and flows.
+/// one has to be reduced behind the sum anyhow, and bears its share otherwise.
+/// A value that some use needs whole is whole for all of them. One that is
+/// partial over a temporal axis waits for the other micro-batches anyhow and
+/// flows.
 ///
 /// Prices are found from the last op to the first, assuming at first that
 /// everything flows that can. What turns out to be reduced no longer flows, and
@@ -39,8 +40,8 @@ private:
     ValueSharding sharding;
     bool fixed = false;
     Axes reduced;
-    /// The least price at which the value's parts can be made whole, at it or in
-    /// front of it; and at it or behind it.
+    /// The least price at which the value's parts can be made whole, at it or
+    /// in front of it; and at it or behind it.
     Prices before, after;
   };
   struct Node {

@@ -54,8 +54,8 @@ private:
   LogicalResult convertIota(stablehlo::IotaOp op);
   LogicalResult convertReshard(pm::ReshardOp op);
   void convertVocabularyOp(Operation *op, const Notes &notes);
-  /// `value` with what lies behind the end of this rank's block replaced by what
-  /// does not count in a reduction.
+  /// `value` with what lies behind the end of this rank's block replaced by
+  /// what does not count in a reduction.
   Value mask(Location loc, Value value, const Notes::Mask &mask, Axes axes);
   /// `size` minus the offset of this rank's block.
   Value limitOf(Location loc, ArrayRef<StringAttr> axes, int64_t size,
@@ -188,7 +188,8 @@ LogicalResult Partitioner::takeNotes(Operation *op) {
                  << dim << " of operand " << index << " of size "
                  << type.getDimSize(dim) << " is cut unevenly over '"
                  << axes.back().getValue()
-                 << "', and the op takes it apart; cut it into equal pieces, or "
+                 << "', and the op takes it apart; cut it into equal pieces, "
+                    "or "
                     "constrain it to be whole";
         const Factor &factor = rule.factors[factors[0]];
         // A lookup knows which rows it has.
@@ -304,10 +305,10 @@ Value Partitioner::mask(Location loc, Value value, const Notes::Mask &mask,
   stablehlo::TensorBuilder b(builder, loc);
   auto type = cast<RankedTensorType>(value.getType());
   Value limit = limitOf(loc, axes, mask.size, type.getDimSize(mask.dim));
-  Value exists = b.compare(
-      b.iota(type.getShape(), builder.getI32Type(), mask.dim),
-      b.broadcast(limit, {}, type.getShape()),
-      stablehlo::ComparisonDirection::LT);
+  Value exists =
+      b.compare(b.iota(type.getShape(), builder.getI32Type(), mask.dim),
+                b.broadcast(limit, {}, type.getShape()),
+                stablehlo::ComparisonDirection::LT);
   double neutral = mask.kind == ReductionKind::Sum   ? 0.0
                    : mask.kind == ReductionKind::Max ? -INFINITY
                                                      : INFINITY;
@@ -442,8 +443,7 @@ LogicalResult Partitioner::convertReshard(pm::ReshardOp op) {
   auto global = cast<RankedTensorType>(op.getResult().getType());
   ValueSharding now = onlyCutting(source);
   std::string error;
-  auto steps =
-      findReshard(global, now, onlyCutting(target), mesh, error);
+  auto steps = findReshard(global, now, onlyCutting(target), mesh, error);
   if (failed(steps))
     return op.emitError("cannot reshard from ")
            << op.getSource() << " to " << op.getTarget() << ": " << error;
@@ -469,8 +469,7 @@ LogicalResult Partitioner::convertReshard(pm::ReshardOp op) {
     if (Attribute phase = op->getAttr(pm::kPhaseAttr))
       value.getDefiningOp()->setAttr(pm::kPhaseAttr, phase);
     if (step.kind == ReshardStep::AllGather)
-      now.dims[step.dim].truncate(now.dims[step.dim].size() -
-                                  step.axes.size());
+      now.dims[step.dim].truncate(now.dims[step.dim].size() - step.axes.size());
     else if (step.kind == ReshardStep::ReduceScatter)
       now.dims[step.dim].append(step.axes);
   }
@@ -493,8 +492,8 @@ void Partitioner::convertVocabularyOp(Operation *op, const Notes &own) {
   auto place = getVocabularyDim(op);
   int64_t blockSize =
       cast<RankedTensorType>(place->value.getType()).getDimSize(place->dim);
-  VocabularyBlock block{offsetOf(loc, own.vocabulary, blockSize), {},
-                        own.vocabulary};
+  VocabularyBlock block{
+      offsetOf(loc, own.vocabulary, blockSize), {}, own.vocabulary};
   int64_t blocks = 1;
   for (StringAttr axis : own.vocabulary)
     blocks *= mesh.sizeOf(axis);

@@ -381,11 +381,11 @@ void Propagation::settle(OpInfo &info) {
   for (Value result : op->getResults())
     results.push_back(&states.find(result)->second.sharding);
   FactorAxes factors = chooseFactorAxes(op, info.rule, mesh, operands, results);
-  OpShardings shardings = inferOpShardings(
-      op, info.rule, factors, mesh, operands,
-      [&](unsigned index, StringAttr axis) {
-        return plan.isReduced(op->getOperand(index), axis);
-      });
+  OpShardings shardings =
+      inferOpShardings(op, info.rule, factors, mesh, operands,
+                       [&](unsigned index, StringAttr axis) {
+                         return plan.isReduced(op->getOperand(index), axis);
+                       });
   for (auto [index, needed] : llvm::enumerate(shardings.operands))
     op->setOperand(index, reshard(op->getOperand(index), needed, op));
   for (auto [result, given] : llvm::zip(op->getResults(), shardings.results))

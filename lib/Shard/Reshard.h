@@ -20,8 +20,8 @@ struct ReshardStep {
 
 /// The cheapest steps from `source` to `target`, which hold the axes that cut
 /// here, of more than one member. The price of a step is the bytes that a rank
-/// sends, and a constant for each collective. On failure `error` says what has no
-/// way.
+/// sends, and a constant for each collective. On failure `error` says what has
+/// no way.
 mlir::FailureOr<llvm::SmallVector<ReshardStep>>
 findReshard(mlir::RankedTensorType global, const ValueSharding &source,
             const ValueSharding &target, const MeshAxes &mesh,

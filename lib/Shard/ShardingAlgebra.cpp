@@ -130,8 +130,8 @@ struct Candidate {
 };
 } // namespace
 
-/// The factors that are a dimension by themselves wherever they occur: these may
-/// be cut unevenly, since the pieces are the same elements in every value.
+/// The factors that are a dimension by themselves wherever they occur: these
+/// may be cut unevenly, since the pieces are the same elements in every value.
 static SmallVector<bool> findUnmerged(const ShardingRule &rule) {
   SmallVector<bool> unmerged(rule.factors.size(), true);
   for (const auto *values : {&rule.operands, &rule.results})
@@ -241,8 +241,8 @@ FactorAxes pipemesh::chooseFactorAxes(Operation *op, const ShardingRule &rule,
                   ArrayRef<SmallVector<DimFactors>> dims, TypeRange types) {
     for (unsigned index = 0; index < values.size(); ++index)
       for (unsigned dim = 0; dim < values[index]->dims.size(); ++dim)
-        readDim(values[index]->dims[dim], dims[index][dim], rule, unmerged, mesh,
-                byteSizeOf(types[index]), candidates);
+        readDim(values[index]->dims[dim], dims[index][dim], rule, unmerged,
+                mesh, byteSizeOf(types[index]), candidates);
   };
   read(operands, rule.operands, op->getOperandTypes());
   read(results, rule.results, op->getResultTypes());

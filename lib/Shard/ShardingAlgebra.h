@@ -82,8 +82,8 @@ struct OpShardings {
 };
 
 /// Given the axes of the factors and the operands as they are, tells what they
-/// must be. Partial values flow where the op is linear, except over the axes for
-/// which `isBlocked` says of an operand that it is made whole.
+/// must be. Partial values flow where the op is linear, except over the axes
+/// for which `isBlocked` says of an operand that it is made whole.
 OpShardings inferOpShardings(
     mlir::Operation *op, const ShardingRule &rule, const FactorAxes &factors,
     const MeshAxes &mesh, llvm::ArrayRef<const ValueSharding *> operands,

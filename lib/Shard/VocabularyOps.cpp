@@ -1,8 +1,8 @@
 //===- VocabularyOps.cpp - lookup and loss over shards --------------------===//
 //
 // Vocabulary parallelism (Shoeybi et al. 2019, section 3): a rank looks up the
-// rows that it has, and the loss exchanges three numbers for each row instead of
-// the logits. Each function makes elementwise ops and reductions of the last
+// rows that it has, and the loss exchanges three numbers for each row instead
+// of the logits. Each function makes elementwise ops and reductions of the last
 // dimension, which the lowering fuses into one kernel on each side of an
 // exchange.
 //
@@ -27,8 +27,8 @@ std::optional<VocabularyDim> pipemesh::getVocabularyDim(Operation *op) {
   if (isa<pm::CrossEntropyOp, pm::CrossEntropyGradOp>(op)) {
     Value logits = op->getOperand(0);
     return VocabularyDim{
-        logits, unsigned(cast<RankedTensorType>(logits.getType()).getRank()) -
-                    1};
+        logits,
+        unsigned(cast<RankedTensorType>(logits.getType()).getRank()) - 1};
   }
   return std::nullopt;
 }
@@ -90,9 +90,8 @@ static Value lookUp(BlockBuilder &b, pm::EmbeddingOp op) {
   Value first = b.splat(0, ids), last = b.splat(rows - 1, ids);
   Value clamped = b.min(b.max(ids, first), last);
   Value inside = b.compare(ids, clamped, ComparisonDirection::EQ);
-  Value found = pm::EmbeddingOp::create(b.builder, b.loc,
-                                        op.getResult().getType(), op.getTable(),
-                                        clamped);
+  Value found = pm::EmbeddingOp::create(
+      b.builder, b.loc, op.getResult().getType(), op.getTable(), clamped);
   return b.select(b.broadcastLeading(inside, found), found,
                   b.splat(0.0, found));
 }
@@ -115,8 +114,7 @@ static SmallVector<Value> crossEntropy(BlockBuilder &b, pm::CrossEntropyOp op,
   };
   Value ownMax = b.reduceMax(b.keep(exists, logits, -INFINITY), {last});
   Value rowMax = exchange(ownMax, pm::ReductionKind::Max).getResult(0);
-  Value exponentials =
-      b.exp(b.sub(logits, b.broadcastLeading(rowMax, logits)));
+  Value exponentials = b.exp(b.sub(logits, b.broadcastLeading(rowMax, logits)));
   Value sum = b.sumLast(b.keep(exists, exponentials, 0.0));
   Value picked = b.sumLast(
       b.select(b.isTarget(logits, targets), logits, b.splat(0.0, logits)));
@@ -132,10 +130,10 @@ static Value crossEntropyGrad(BlockBuilder &b, pm::CrossEntropyGradOp op) {
       b.exp(b.sub(logits, b.broadcastLeading(op.getLse(), logits)));
   Value oneHot = b.convert(b.isTarget(logits, targets),
                            TensorBuilder::typeOf(logits).getElementType());
-  Value grad = b.select(b.isCounted(targets), op.getGrad(),
-                        b.splat(0.0, op.getGrad()));
-  Value result = b.mul(b.sub(probabilities, oneHot),
-                       b.broadcastLeading(grad, logits));
+  Value grad =
+      b.select(b.isCounted(targets), op.getGrad(), b.splat(0.0, op.getGrad()));
+  Value result =
+      b.mul(b.sub(probabilities, oneHot), b.broadcastLeading(grad, logits));
   return b.keep(b.exists(logits), result, 0.0);
 }
 

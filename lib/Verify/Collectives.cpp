@@ -57,8 +57,8 @@ void joinInto(Tensor &sum, const Tensor &part, pm::ReductionKind kind) {
 }
 
 /// The axes of a collective, which must be spatial ones of the mesh.
-static FailureOr<SmallVector<StringRef>> getAxes(const RankGrid &grid,
-                                                 Operation *op, ArrayAttr list) {
+static FailureOr<SmallVector<StringRef>>
+getAxes(const RankGrid &grid, Operation *op, ArrayAttr list) {
   SmallVector<StringRef> axes;
   for (auto axis : list.getAsRange<StringAttr>()) {
     if (!grid.getAxisSize(axis) || grid.isTemporal(axis))
@@ -78,9 +78,8 @@ static FailureOr<SmallVector<unsigned>> getMembers(const RankGrid &grid,
   SmallVector<unsigned> group = grid.getGroup(rank, axes);
   for (unsigned member : group)
     if (!llvm::is_contained(active, member))
-      return op->emitError("rank ")
-             << rank << " waits here for rank " << member
-             << ", which took another branch";
+      return op->emitError("rank ") << rank << " waits here for rank " << member
+                                    << ", which took another branch";
   return group;
 }
 
@@ -125,7 +124,8 @@ static void copyBlock(const Tensor &from, Tensor &to, int64_t dim,
   const Tensor &whole = isGather ? to : from, &block = isGather ? from : to;
   SmallVector<int64_t> shape(block.getShape());
   int64_t start = number * shape[dim];
-  shape[dim] = std::clamp<int64_t>(whole.getShape()[dim] - start, 0, shape[dim]);
+  shape[dim] =
+      std::clamp<int64_t>(whole.getShape()[dim] - start, 0, shape[dim]);
   StridedBox atWhole{0, getStrides(whole.getShape())};
   atWhole.offset = start * atWhole.strides[dim];
   StridedBox atBlock{0, getStrides(block.getShape())};

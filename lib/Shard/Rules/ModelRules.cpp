@@ -159,9 +159,9 @@ static ShardingRule rope(RopeOp op) {
 
 namespace {
 /// The dimensions of attention: a query head is (key head, member of its
-/// group), so that cutting the heads by key head keeps each group together. When
-/// the members are cut too, each rank has some of the query heads of its key
-/// heads, and the gradients of these are summed over the members.
+/// group), so that cutting the heads by key head keeps each group together.
+/// When the members are cut too, each rank has some of the query heads of its
+/// key heads, and the gradients of these are summed over the members.
 struct AttentionFactors {
   AttentionFactors(RuleBuilder &builder, Value query, Value key,
                    bool isGradient) {

@@ -18,9 +18,9 @@ public:
   int64_t reduction(int64_t size, ReductionKind kind = ReductionKind::Sum) {
     return rule.addFactor(size, FactorKind::Reduction, kind);
   }
-  int64_t exchanged(int64_t size) {
-    return rule.addFactor(size, FactorKind::Parallel);
-  }
+  /// A factor that no result has, and that may be cut: partitioning expands the
+  /// op, which exchanges what it needs, and its results are whole.
+  int64_t exchanged(int64_t size) { return rule.addFactor(size); }
   int64_t replicated(int64_t size) {
     return rule.addFactor(size, FactorKind::NeedsReplication);
   }
