@@ -7,6 +7,8 @@
 
 #include <dlfcn.h>
 #include <filesystem>
+#include <map>
+#include <tuple>
 
 namespace pipemesh::runtime {
 
@@ -17,6 +19,53 @@ static std::string dtypeName(uint32_t dtype) {
   static const char *const names[] = {"f32", "f64", "bf16", "f16", "i32",
                                       "i64", "i1",  "u32",  "u64"};
   return dtype < std::size(names) ? names[dtype] : cat("type ", dtype);
+}
+
+/// Throws unless what each role sends to another on a channel is received there
+/// in the same order.
+static void checkTransfers(const std::vector<const pmrt_role *> &roles,
+                           const std::string &directory) {
+  struct Transfer {
+    const pmrt_action *action;
+    const pmrt_buffer *buffer;
+  };
+  // Sender, receiver and channel; what is sent, and what is received.
+  std::map<std::tuple<size_t, size_t, uint32_t>,
+           std::pair<std::vector<Transfer>, std::vector<Transfer>>>
+      channels;
+  for (size_t role = 0; role < roles.size(); ++role)
+    for (uint64_t i = 0; i < roles[role]->num_actions; ++i) {
+      const pmrt_action &action = roles[role]->actions[i];
+      Transfer transfer{&action, &roles[role]->buffers[action.index]};
+      if (action.kind == PMRT_SEND)
+        channels[{role, action.peer, action.channel}].first.push_back(transfer);
+      if (action.kind == PMRT_RECEIVE)
+        channels[{action.peer, role, action.channel}].second.push_back(
+            transfer);
+    }
+  for (auto &[key, transfers] : channels) {
+    auto &[sends, receives] = transfers;
+    auto wrong = [&, key = key](const auto &...problem) {
+      fail("bundle '", directory, "': on channel ", std::get<2>(key),
+           " from role ", std::get<0>(key), " to role ", std::get<1>(key), " ",
+           problem..., compileAgain);
+    };
+    if (sends.size() != receives.size())
+      wrong(sends.size(), " transfers are sent, but ", receives.size(),
+            " received");
+    for (size_t i = 0; i < sends.size(); ++i) {
+      const Transfer &sent = sends[i], &received = receives[i];
+      if (std::string(sent.buffer->name) != received.buffer->name ||
+          sent.action->micro_batch != received.action->micro_batch)
+        wrong("transfer ", i, " sends '", sent.buffer->name,
+              "' of micro-batch ", sent.action->micro_batch, ", but '",
+              received.buffer->name, "' of micro-batch ",
+              received.action->micro_batch, " is received");
+      if (sent.buffer->bytes != received.buffer->bytes)
+        wrong("'", sent.buffer->name, "' is sent with ", sent.buffer->bytes,
+              " bytes and received with ", received.buffer->bytes);
+    }
+  }
 }
 
 Bundle::Bundle(const std::string &directory)
@@ -75,6 +124,7 @@ Bundle::Bundle(const std::string &directory,
     checkRole(*role, info, content, file.string());
     roles.push_back(role);
   }
+  checkTransfers(roles, directory);
   int64_t needed = 1;
   for (const Axis &axis : content.mesh.getAxes())
     if (axis.kind == AxisKind::Stage)
@@ -90,6 +140,8 @@ static int64_t operandsOf(uint32_t opcode) {
   case PMRT_OP_GEMM:
     return 3;
   case PMRT_OP_COPY:
+  case PMRT_OP_ALL_GATHER:
+  case PMRT_OP_REDUCE_SCATTER:
     return 2;
   case PMRT_OP_ZERO:
     return 1;
@@ -145,16 +197,31 @@ void checkRole(const pmrt_role &role, const RoleInfo &info,
       if (role.communicators[i].axes[j] >= axes.size())
         wrong("communicator '", role.communicators[i].name, "' names axis ",
               role.communicators[i].axes[j], " of a mesh of ", axes.size());
-  for (uint64_t i = 0; i < role.num_actions; ++i)
-    if (role.actions[i].index >= role.num_bodies ||
-        role.actions[i].micro_batch >=
-            static_cast<uint64_t>(manifest.mesh.microBatches()))
-      wrong("action ", i, " runs body ", role.actions[i].index, " of ",
-            role.num_bodies, " on micro-batch ", role.actions[i].micro_batch,
-            " of ", manifest.mesh.microBatches());
+  for (uint64_t i = 0; i < role.num_actions; ++i) {
+    const pmrt_action &action = role.actions[i];
+    if (action.kind > PMRT_RECEIVE)
+      wrong("action ", i, " has the unknown kind ", action.kind);
+    if (action.micro_batch >=
+        static_cast<uint64_t>(manifest.mesh.microBatches()))
+      wrong("action ", i, " is on micro-batch ", action.micro_batch, " of ",
+            manifest.mesh.microBatches());
+    if (action.kind == PMRT_RUN && action.index >= role.num_bodies)
+      wrong("action ", i, " runs body ", action.index, " of ", role.num_bodies);
+    if (action.kind == PMRT_RUN)
+      continue;
+    if (action.index >= role.num_buffers)
+      wrong("action ", i, " transfers buffer ", action.index, " of ",
+            role.num_buffers);
+    if (action.peer >= manifest.roles.size() ||
+        &manifest.roles[action.peer] == &info)
+      wrong("action ", i, " transfers '", role.buffers[action.index].name,
+            "' to or from role ", action.peer, " of ", manifest.roles.size(),
+            ", which is not another one");
+  }
   for (size_t b = 0; b < role.num_bodies; ++b) {
     const pmrt_body &body = role.bodies[b];
-    bool once = body.kind == PMRT_PROLOGUE || body.kind == PMRT_UPDATE;
+    bool once = body.kind == PMRT_PROLOGUE || body.kind == PMRT_REDUCE ||
+                body.kind == PMRT_UPDATE;
     for (uint64_t i = 0; i < body.num_instructions; ++i) {
       const pmrt_instruction &instruction = body.instructions[i];
       auto here = [&] {
@@ -162,15 +229,17 @@ void checkRole(const pmrt_role &role, const RoleInfo &info,
                    instruction.location ? instruction.location : "", ")");
       };
       if (instruction.opcode < PMRT_OP_GEMM ||
-          instruction.opcode > PMRT_OP_ZERO)
+          instruction.opcode > PMRT_OP_REDUCE_SCATTER)
         wrong(here(), " has the unknown opcode ", instruction.opcode);
       int64_t expected = operandsOf(instruction.opcode);
       if (expected >= 0 && instruction.num_operands != expected)
         wrong(here(), " has ", instruction.num_operands, " operands, not ",
               expected);
-      if (!instruction.descriptor && (instruction.opcode == PMRT_OP_GEMM ||
-                                      instruction.opcode == PMRT_OP_KERNEL ||
-                                      instruction.opcode == PMRT_OP_ALL_REDUCE))
+      bool collects = instruction.opcode == PMRT_OP_ALL_REDUCE ||
+                      instruction.opcode == PMRT_OP_ALL_GATHER ||
+                      instruction.opcode == PMRT_OP_REDUCE_SCATTER;
+      if (!instruction.descriptor && instruction.opcode != PMRT_OP_COPY &&
+          instruction.opcode != PMRT_OP_ZERO)
         wrong(here(), " has no descriptor");
       for (uint32_t o = 0; o < instruction.num_operands; ++o) {
         const pmrt_operand &operand = instruction.operands[o];
@@ -191,22 +260,37 @@ void checkRole(const pmrt_role &role, const RoleInfo &info,
           wrong(here(), ": operand ", o, " ends at byte ",
                 operand.offset + operand.bytes, " of ", place, " with ", limit);
       }
-      if (instruction.opcode == PMRT_OP_ALL_REDUCE) {
+      if (collects) {
         const auto &collective =
             *static_cast<const pmrt_collective *>(instruction.descriptor);
         if (collective.communicator >= role.num_communicators)
           wrong(here(), " uses communicator ", collective.communicator, " of ",
                 role.num_communicators);
-        if (collective.dtype != PMRT_F32 && collective.dtype != PMRT_F64 &&
-            collective.dtype != PMRT_I32 && collective.dtype != PMRT_I64)
+        bool gather = instruction.opcode == PMRT_OP_ALL_GATHER;
+        if (collective.dtype > PMRT_U64)
+          wrong(here(), " has the unknown element ",
+                dtypeName(collective.dtype));
+        if (!gather && collective.dtype != PMRT_F32 &&
+            collective.dtype != PMRT_F64 && collective.dtype != PMRT_I32 &&
+            collective.dtype != PMRT_I64)
           wrong(here(), " reduces ", dtypeName(collective.dtype),
                 ", but the host backend reduces f32, f64, i32 and i64");
+        if (!gather && collective.reduction > PMRT_MIN)
+          wrong(here(), " has the unknown reduction ", collective.reduction);
         uint64_t size = elementSize(dtypeName(collective.dtype));
-        for (uint32_t o = 0; o < instruction.num_operands; ++o)
-          if (collective.counts[o] * size > instruction.operands[o].bytes)
+        bool reduce = instruction.opcode == PMRT_OP_ALL_REDUCE;
+        uint64_t rows = reduce ? 1 : collective.outer;
+        for (uint32_t o = 0; o < instruction.num_operands; ++o) {
+          // The block comes first in a gather, and last in a scatter.
+          uint64_t count =
+              collective
+                  .counts[instruction.opcode == PMRT_OP_REDUCE_SCATTER ? 1 - o
+                                                                       : o];
+          if (rows * count * size > instruction.operands[o].bytes)
             wrong(here(), ": operand ", o, " has ",
-                  instruction.operands[o].bytes, " bytes, but ",
-                  collective.counts[o], " elements are reduced");
+                  instruction.operands[o].bytes, " bytes, but ", rows * count,
+                  " elements are ", reduce ? "reduced" : "moved");
+        }
       }
       if (instruction.opcode == PMRT_OP_GEMM &&
           static_cast<const pmrt_gemm *>(instruction.descriptor)->dtype !=

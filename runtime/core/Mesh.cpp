@@ -45,6 +45,20 @@ int64_t Mesh::role(int64_t rank) const {
   return role;
 }
 
+int64_t Mesh::peer(int64_t rank, int64_t otherRole) const {
+  std::vector<int64_t> position = coordinates(rank);
+  for (size_t i = axes.size(); i-- > 0;)
+    if (axes[i].kind == AxisKind::Stage) {
+      position[i] = otherRole % axes[i].size;
+      otherRole /= axes[i].size;
+    }
+  int64_t result = 0;
+  for (size_t i = 0; i < axes.size(); ++i)
+    if (axes[i].kind != AxisKind::Temporal)
+      result = result * axes[i].size + position[i];
+  return result;
+}
+
 std::vector<int64_t> Mesh::group(int64_t rank,
                                  const std::vector<uint32_t> &groupAxes) const {
   std::vector<int64_t> own = coordinates(rank), members;

@@ -39,6 +39,9 @@ public:
   std::vector<int64_t> group(int64_t rank,
                              const std::vector<uint32_t> &groupAxes) const;
 
+  /// The rank of another role with the same coordinates on all other axes.
+  int64_t peer(int64_t rank, int64_t otherRole) const;
+
   /// "rank 3 (dp=1, tp=1)".
   std::string describe(int64_t rank) const;
 

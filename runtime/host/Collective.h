@@ -1,49 +1,38 @@
-//===- Collective.h - Reductions between the ranks of a process -----------===//
+//===- Collective.h - What a collective moves, whoever carries it ---------===//
 
 #ifndef PIPEMESH_RUNTIME_HOST_COLLECTIVE_H
 #define PIPEMESH_RUNTIME_HOST_COLLECTIVE_H
 
-#include "core/Mesh.h"
-#include "host/Sync.h"
-#include "host/ThreadPool.h"
 #include "pmrt/pmrt.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
 
 namespace pipemesh::runtime {
 
-/// The ranks that meet in the collectives of one communicator.
-class Group {
-public:
-  Group(std::vector<int64_t> ranks, int spin)
-      : ranks(std::move(ranks)), calls(this->ranks.size()),
-        barrier(this->ranks.size(), spin) {}
+/// Size of an element of a pmrt_dtype.
+uint64_t dtypeSize(uint32_t dtype);
 
-  int64_t size() const { return ranks.size(); }
-  const std::vector<int64_t> &members() const { return ranks; }
+/// Why two members cannot meet in these instructions; empty when they can.
+std::string mismatch(const pmrt_instruction &a, const pmrt_instruction &b);
 
-  /// Reduces the operands of all members in place, in rank order: member j
-  /// reduces the j-th part of the elements of all operands straight from the
-  /// members' memory and writes it to all of them. `pointers` are the operands
-  /// of the calling member. Returns the nanoseconds spent waiting. Throws when
-  /// the members meet with different collectives.
-  uint64_t allReduce(int64_t member, const pmrt_instruction &instruction,
-                     void *const *pointers, ThreadPool &pool);
+/// Elements of member `index`'s piece in a row of an all-gather or a
+/// reduce-scatter, without its padding.
+inline int64_t pieceElements(const pmrt_collective &collective, int64_t index) {
+  auto piece = static_cast<int64_t>(collective.counts[0]);
+  auto row = static_cast<int64_t>(collective.counts[1]);
+  return std::clamp<int64_t>(row - index * piece, 0, piece);
+}
 
-  Barrier &sync() { return barrier; }
+/// Bytes of one rank's operands: all of the bucket of an all-reduce, the block
+/// of an all-gather, the whole of a reduce-scatter.
+uint64_t operandBytes(const pmrt_instruction &instruction);
 
-private:
-  /// What a member brings to the collective in progress.
-  struct Call {
-    const pmrt_instruction *instruction = nullptr;
-    void *const *pointers = nullptr;
-  };
-
-  std::vector<int64_t> ranks;
-  std::vector<Call> calls;
-  Barrier barrier;
-};
-
-/// Nanoseconds of a clock that never goes back.
-uint64_t nanoseconds();
+/// Bytes that one rank sends in a collective of `members` ranks by the usual
+/// algorithms: all-reduce 2(n-1)/n of the operand, all-gather n-1 operands,
+/// reduce-scatter (n-1)/n of it.
+double wireBytes(const pmrt_instruction &instruction, int64_t members);
 
 } // namespace pipemesh::runtime
 

@@ -1,44 +1,55 @@
-//===- Job.cpp - All ranks of a program as threads of this process --------===//
+//===- Job.cpp - The ranks of a program that this process runs ------------===//
 
 #include "host/Job.h"
 
-#include <map>
+#include "host/ThreadTransport.h"
+
+#include <cstring>
 #include <new>
+#include <set>
 #include <utility>
 
 namespace pipemesh::runtime {
 
-Job::Job(const Bundle &bundle, const HostOptions &options) : bundle(bundle) {
-  const Mesh &mesh = bundle.manifest().mesh;
+Job::Job(const Bundle &bundle, const HostOptions &options,
+         std::shared_ptr<Transport> given)
+    : bundle(bundle), transport(std::move(given)) {
+  const Mesh &mesh = manifest().mesh;
   int64_t count = mesh.ranks();
   int spin = spinRounds(count * options.threads);
-  for (size_t i = 0; i < bundle.manifest().roles.size(); ++i) {
+  if (!transport)
+    transport = std::make_shared<ThreadTransport>(count, spin);
+  bool votes = false;
+  for (size_t i = 0; i < manifest().roles.size(); ++i) {
     programs.push_back(
-        std::make_unique<Program>(bundle.role(i), bundle.manifest().roles[i]));
+        std::make_unique<Program>(bundle.role(i), manifest().roles[i]));
+    votes |= programs.back()->updates;
     if (options.poison)
       programs.back()->checkReads();
   }
-  std::map<std::pair<std::string, std::vector<int64_t>>, Group *> known;
-  for (int64_t rank = 0; rank < count; ++rank) {
+  const std::vector<int64_t> &local = transport->localRanks();
+  for (int64_t rank = 0, next = 0; rank < count; ++rank) {
     const Program &program = *programs[mesh.role(rank)];
     std::vector<Group *> own;
     for (uint32_t c = 0; c < program.role.num_communicators; ++c) {
       const pmrt_communicator &communicator = program.role.communicators[c];
       std::vector<uint32_t> axes(communicator.axes,
                                  communicator.axes + communicator.num_axes);
-      std::vector<int64_t> members = mesh.group(rank, axes);
-      Group *&group = known[{communicator.name, members}];
-      if (!group) {
-        groups.push_back(std::make_unique<Group>(members, spin));
-        group = groups.back().get();
-      }
-      own.push_back(group);
+      own.push_back(&transport->group(mesh.group(rank, axes)));
     }
-    ranks.push_back(std::make_unique<Rank>(program, mesh, rank, std::move(own),
-                                           options, aborted, spin));
+    if (next == static_cast<int64_t>(local.size()) || local[next] != rank)
+      continue;
+    ++next;
+    ranks.push_back(std::make_unique<Rank>(program, mesh, rank, *transport,
+                                           std::move(own), votes, options,
+                                           aborted, spin));
+    ranks.back()->onLate = [this](Rank &late,
+                                  const std::vector<int64_t> &absent) {
+      transport->end(lateText(late, absent));
+    };
   }
-  for (int64_t rank = 0; rank < count; ++rank)
-    threads.emplace_back([this, rank] { loop(rank); });
+  for (int64_t i = 0; i < localSize(); ++i)
+    threads.emplace_back([this, i] { loop(i); });
   try {
     onEveryRank([](Rank &rank) { rank.allocate(); });
   } catch (...) {
@@ -57,13 +68,12 @@ Job::~Job() {
     thread.join();
 }
 
-void Job::abort() {
-  aborted.store(true);
-  for (auto &group : groups)
-    group->sync().abort();
-}
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
 
-void Job::loop(int64_t rank) {
+void Job::loop(int64_t index) {
+  int64_t rank = ranks[index]->number();
   pthread_setname_np(pthread_self(), cat("rank ", rank).c_str());
   uint32_t seen = 0;
   while (true) {
@@ -72,20 +82,32 @@ void Job::loop(int64_t rank) {
     if (stopping)
       return;
     try {
-      (*work)(*ranks[rank]);
+      (*work)(*ranks[index]);
     } catch (const Aborted &) {
     } catch (...) {
       int64_t none = -1;
       if (failedRank.compare_exchange_strong(none, rank))
         failure = std::current_exception();
-      abort();
+      aborted.store(true);
+      transport->abort();
     }
     if (busy.fetch_sub(1) == 1)
       advance(finished, finishSleepers);
   }
 }
 
-void Job::onEveryRank(const std::function<void(Rank &)> &function) {
+void Job::rethrow(const std::exception_ptr &thrown, int64_t rank) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error &error) {
+    fail(manifest().mesh.describe(rank), ": ", error.what());
+  } catch (const std::bad_alloc &) {
+    fail(manifest().mesh.describe(rank),
+         ": out of memory; use more micro-batches or fewer ranks");
+  }
+}
+
+void Job::run(const std::function<void(Rank &)> &function) {
   work = &function;
   busy.store(static_cast<uint32_t>(ranks.size()));
   uint32_t done = finished.load();
@@ -98,37 +120,196 @@ void Job::onEveryRank(const std::function<void(Rank &)> &function) {
   std::exception_ptr thrown = std::exchange(failure, nullptr);
   failedRank.store(-1);
   aborted.store(false);
-  for (auto &group : groups)
-    group->sync().reset();
+  bool single = localSize() == size();
+  if (single)
+    transport->reset();
+  rethrow(thrown, rank);
+}
+
+void Job::onEveryRank(const std::function<void(Rank &)> &function) {
+  agree([&] { run(function); });
+}
+
+void Job::stepEveryRank(const std::function<void(Rank &)> &function) {
+  bool single = localSize() == size();
   try {
-    std::rethrow_exception(thrown);
-  } catch (const Error &error) {
-    fail(manifest().mesh.describe(rank), ": ", error.what());
-  } catch (const std::bad_alloc &) {
-    fail(manifest().mesh.describe(rank),
-         ": out of memory; use more micro-batches or fewer ranks");
+    run(function);
+  } catch (const NonFiniteLoss &) {
+    // All ranks have left the step at the same place.
+    if (!single)
+      transport->reset();
+    throw;
+  } catch (const std::exception &error) {
+    if (single)
+      throw;
+    transport->end(error.what());
   }
 }
 
-Rank &Job::holder(const std::string &buffer) {
-  for (auto &rank : ranks)
-    if (rank->getProgram().info.find(buffer) >= 0)
-      return *rank;
+void Job::agree(const std::function<void()> &function) {
+  if (localSize() == size())
+    return function();
+  std::string problem;
+  try {
+    function();
+  } catch (const Error &error) {
+    problem = error.what();
+  }
+  for (const std::string &text : transport->exchange(problem))
+    if (!text.empty())
+      fail(text);
+}
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
+
+size_t Job::holdingRole(const std::string &buffer) const {
+  for (size_t i = 0; i < manifest().roles.size(); ++i)
+    if (manifest().roles[i].find(buffer) >= 0)
+      return i;
   fail("no role has the buffer '", buffer, "'");
 }
 
-void Job::gather(const std::string &buffer, std::vector<float> &whole) const {
-  bool first = true;
-  for (auto &rank : ranks) {
-    const RoleInfo &info = rank->getProgram().info;
-    int64_t index = info.find(buffer);
-    if (index < 0 || !rank->holdsFirstCopy(info.buffers[index]))
-      continue;
-    if (first)
-      whole.assign(elementCount(info.buffers[index].globalShape), 0.0f);
-    first = false;
-    rank->copyOut(index, 0, whole.data());
+std::vector<float> Job::readScalars(const std::vector<std::string> &buffers) {
+  const Mesh &mesh = manifest().mesh;
+  std::vector<float> values(buffers.size());
+  std::vector<int64_t> holders;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    auto role = static_cast<int64_t>(holdingRole(buffers[i]));
+    int64_t holder = 0;
+    while (mesh.role(holder) != role)
+      ++holder;
+    holders.push_back(holder);
+    for (auto &rank : ranks)
+      if (rank->number() == holder)
+        values[i] = rank->readScalar(buffers[i]);
   }
+  if (localSize() == size())
+    return values;
+  std::vector<std::string> all = transport->exchange(
+      std::string(reinterpret_cast<const char *>(values.data()),
+                  values.size() * sizeof(float)));
+  for (size_t i = 0; i < buffers.size(); ++i)
+    std::memcpy(&values[i], all[holders[i]].data() + i * sizeof(float),
+                sizeof(float));
+  return values;
+}
+
+void Job::collect(const std::string &buffer, int64_t microBatches,
+                  const Part &part, std::vector<std::byte> &whole) const {
+  size_t role = holdingRole(buffer);
+  const RoleInfo &roleInfo = manifest().roles[role];
+  const BufferInfo &info = roleInfo.buffers[roleInfo.find(buffer)];
+  const Mesh &mesh = manifest().mesh;
+  if (isFirst())
+    whole.assign(elementCount(info.globalShape) * elementSize(info.dtype),
+                 std::byte(0));
+  std::vector<std::byte> moved;
+  size_t nextLocal = 0;
+  for (int64_t number = 0; number < size(); ++number) {
+    const Rank *rank = nullptr;
+    if (nextLocal < ranks.size() && ranks[nextLocal]->number() == number)
+      rank = ranks[nextLocal++].get();
+    if (static_cast<size_t>(mesh.role(number)) != role ||
+        !holdsFirstCopy(mesh, number, info) || (!rank && !isFirst()))
+      continue;
+    for (int64_t microBatch = 0; microBatch < microBatches; ++microBatch) {
+      const std::byte *local = rank ? part(*rank, microBatch) : nullptr;
+      if (!rank || !isFirst()) {
+        moved.resize(info.bytes);
+        if (rank)
+          std::memcpy(moved.data(), local, info.bytes);
+        transport->moveToFirst(number, moved.data(), info.bytes);
+        local = moved.data();
+      }
+      if (isFirst())
+        copyOutOf(mesh, info, number, microBatch, local, whole.data());
+    }
+  }
+}
+
+void Job::gather(const std::string &buffer, std::vector<float> &whole) const {
+  std::vector<std::byte> bytes;
+  collect(
+      buffer, 1,
+      [&](const Rank &rank, int64_t) {
+        return rank.slot(rank.getProgram().info.find(buffer), 0);
+      },
+      bytes);
+  whole.resize(bytes.size() / sizeof(float));
+  std::memcpy(whole.data(), bytes.data(), bytes.size());
+}
+
+//===----------------------------------------------------------------------===//
+// Messages of a job that stands still
+//===----------------------------------------------------------------------===//
+
+/// "30 s", "0.2 s".
+static std::string secondsText(uint64_t nanoseconds) {
+  uint64_t tenths = (nanoseconds + 50'000'000u) / 100'000'000u;
+  return tenths >= 100 ? cat(tenths / 10, " s")
+                       : cat(tenths / 10, ".", tenths % 10, " s");
+}
+
+std::string Job::activity(int64_t rank) const {
+  const Record *record = transport->record(rank);
+  if (!record)
+    return "is on another machine";
+  int64_t step = record->step.load();
+  uint32_t action = record->action.load();
+  uint32_t instruction = record->instruction.load();
+  uint32_t state = record->state.load();
+  std::string since = secondsText(nanoseconds() - record->since.load());
+  if (step < 0)
+    return "has not begun a step";
+  if (state == Record::Idle)
+    return cat("is done with step ", step, " since ", since);
+  std::string verb = cat(
+      state == Record::Waiting ? "waits for " : "has been for ", since, " in ");
+  if (action == Record::vote)
+    return cat(verb, "the check before the update (step ", step, ")");
+  const Program &program = *programs[manifest().mesh.role(rank)];
+  if (action >= program.role.num_actions)
+    return cat("is in step ", step);
+  const pmrt_action &entry = program.role.actions[action];
+  if (entry.kind != PMRT_RUN)
+    return cat(verb, entry.kind == PMRT_SEND ? "the send" : "the receive",
+               " of '", program.info.buffers[entry.index].name, "' ",
+               entry.kind == PMRT_SEND ? "to " : "from ",
+               manifest().mesh.describe(manifest().mesh.peer(rank, entry.peer)),
+               " (micro-batch ", entry.micro_batch, ", step ", step, ")");
+  const pmrt_body &body = program.role.bodies[entry.index];
+  std::string place = cat(" (fragment '", body.name, "', micro-batch ",
+                          entry.micro_batch, ", step ", step, ")");
+  if (instruction >= body.num_instructions)
+    return cat(verb, "'", body.name, "'", place);
+  return cat(verb, describe(body.instructions[instruction]), place);
+}
+
+std::string Job::lateText(const Rank &rank,
+                          const std::vector<int64_t> &absent) const {
+  const Mesh &mesh = manifest().mesh;
+  std::string text =
+      cat(mesh.describe(rank.number()), " ", activity(rank.number()),
+          ", longer than --deadline; absent: ");
+  // Whoever waits for a transfer leads to the next one.
+  std::vector<int64_t> listed = absent;
+  std::set<int64_t> seen(absent.begin(), absent.end());
+  for (size_t i = 0; i < listed.size(); ++i) {
+    text += cat(i ? "; " : "", mesh.describe(listed[i]), ", which ",
+                activity(listed[i]));
+    const Record *record = transport->record(listed[i]);
+    const Program &program = *programs[mesh.role(listed[i])];
+    if (!record || record->action.load() >= program.role.num_actions)
+      continue;
+    const pmrt_action &action = program.role.actions[record->action.load()];
+    if (action.kind == PMRT_RECEIVE &&
+        record->state.load() == Record::Waiting &&
+        seen.insert(mesh.peer(listed[i], action.peer)).second)
+      listed.push_back(mesh.peer(listed[i], action.peer));
+  }
+  return text;
 }
 
 } // namespace pipemesh::runtime

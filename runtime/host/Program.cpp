@@ -9,10 +9,9 @@
 namespace pipemesh::runtime {
 
 const char *kindName(uint32_t kind) {
-  static const char *const names[] = {"prologue",       "forward",
-                                      "input gradient", "weight gradient",
-                                      "backward",       "reduce",
-                                      "update"};
+  static const char *const names[] = {
+      "prologue", "forward", "input gradient", "weight gradient",
+      "backward", "reduce",  "update"};
   return kind < std::size(names) ? names[kind] : "fragment";
 }
 
@@ -27,6 +26,12 @@ std::string describe(const pmrt_instruction &instruction) {
     break;
   case PMRT_OP_ALL_REDUCE:
     text = "all-reduce";
+    break;
+  case PMRT_OP_ALL_GATHER:
+    text = "all-gather";
+    break;
+  case PMRT_OP_REDUCE_SCATTER:
+    text = "reduce-scatter";
     break;
   case PMRT_OP_COPY:
     text = "copy";
@@ -79,36 +84,54 @@ Program::Program(const pmrt_role &role, const RoleInfo &info)
   std::set<std::pair<uint32_t, uint32_t>> touched; // buffer, micro-batch
   firstTouched.resize(role.num_actions);
   for (uint64_t a = 0; a < role.num_actions; ++a) {
-    const pmrt_body &body = role.bodies[role.actions[a].index];
+    const pmrt_action &action = role.actions[a];
+    auto touch = [&](uint32_t index, bool once) {
+      const BufferInfo &buffer = info.buffers[index];
+      if (filledByRuntime(buffer))
+        return;
+      // One slot is one value; several hold a value of each micro-batch.
+      bool activation = buffer.kind == BufferKind::Activation;
+      if (activation && once)
+        return;
+      if (touched.emplace(index, activation ? action.micro_batch : 0).second)
+        firstTouched[a].push_back(index);
+    };
+    if (action.kind != PMRT_RUN) {
+      touch(action.index, false);
+      continue;
+    }
+    const pmrt_body &body = role.bodies[action.index];
     for (uint64_t i = 0; i < body.num_instructions; ++i)
-      for (uint32_t o = 0; o < body.instructions[i].num_operands; ++o) {
-        int32_t index = body.instructions[i].operands[o].buffer;
-        if (index == PMRT_SCRATCH || filledByRuntime(info.buffers[index]))
-          continue;
-        // One slot is one value; several hold a value of each micro-batch.
-        uint32_t microBatch =
-            info.buffers[index].kind == BufferKind::Activation &&
-                    !runsOnce(body)
-                ? role.actions[a].micro_batch
-                : 0;
-        if (info.buffers[index].kind == BufferKind::Activation &&
-            runsOnce(body))
-          continue;
-        if (touched.emplace(index, microBatch).second)
-          firstTouched[a].push_back(index);
-      }
+      for (uint32_t o = 0; o < body.instructions[i].num_operands; ++o)
+        if (body.instructions[i].operands[o].buffer != PMRT_SCRATCH)
+          touch(body.instructions[i].operands[o].buffer, runsOnce(body));
   }
 
-  for (uint32_t b = 0; b < role.num_bodies; ++b) {
-    const pmrt_body &body = role.bodies[b];
-    if (body.kind != PMRT_UPDATE)
+  for (uint64_t a = 0; a < role.num_actions; ++a) {
+    const pmrt_action &action = role.actions[a];
+    bool changesState = action.kind == PMRT_RUN &&
+                        (role.bodies[action.index].kind == PMRT_REDUCE ||
+                         role.bodies[action.index].kind == PMRT_UPDATE);
+    updates |= changesState;
+    if (action.kind == PMRT_RUN && !changesState)
+      voteAt = a + 1;
+    else if (action.kind == PMRT_SEND && voteAt == a)
+      voteAt = a + 1;
+  }
+
+  std::set<uint32_t> written;
+  for (uint64_t a = voteAt; a < role.num_actions; ++a) {
+    const pmrt_action &action = role.actions[a];
+    if (action.kind == PMRT_RECEIVE)
+      written.insert(action.index);
+    if (action.kind != PMRT_RUN)
       continue;
-    std::set<int32_t> seen;
+    const pmrt_body &body = role.bodies[action.index];
     for (uint64_t i = 0; i < body.num_instructions; ++i)
       for (uint32_t o = 0; o < body.instructions[i].num_operands; ++o) {
         const pmrt_operand &operand = body.instructions[i].operands[o];
         if (operand.buffer == PMRT_SCRATCH ||
-            !seen.insert(operand.buffer).second)
+            !written.insert(operand.buffer).second)
           continue;
         const BufferInfo &buffer = info.buffers[operand.buffer];
         if ((operand.access & PMRT_READ) && buffer.dtype == "f32" &&
@@ -169,15 +192,32 @@ private:
 void Program::checkReads() const {
   std::map<std::pair<int32_t, uint32_t>, Ranges> written;
   for (uint64_t a = 0; a < role.num_actions; ++a) {
-    const pmrt_body &body = role.bodies[role.actions[a].index];
+    const pmrt_action &action = role.actions[a];
+    bool transfer = action.kind != PMRT_RUN;
+    bool once = !transfer && runsOnce(role.bodies[action.index]);
     Ranges scratch;
-    auto slotOf = [&](int32_t index) {
-      return runsOnce(body)
-                 ? 0
-                 : role.actions[a].micro_batch % role.buffers[index].slots;
+    auto slotOf = [&](int32_t index) -> uint32_t {
+      return once ? 0 : action.micro_batch % role.buffers[index].slots;
     };
     for (uint32_t index : firstTouched[a])
       written.erase({index, slotOf(index)});
+    if (transfer) {
+      if (filledByRuntime(info.buffers[action.index]))
+        continue;
+      uint64_t bytes = role.buffers[action.index].bytes;
+      Ranges &ranges =
+          written[{static_cast<int32_t>(action.index), slotOf(action.index)}];
+      if (action.kind == PMRT_RECEIVE)
+        ranges.add(0, bytes);
+      else if (!ranges.covers(0, bytes))
+        fail("--poison: action ", a, " sends buffer '",
+             info.buffers[action.index].name, "' of micro-batch ",
+             action.micro_batch, " to role ", action.peer,
+             ", which nothing has written whole before in this step; the "
+             "compiler that wrote this bundle has a fault");
+      continue;
+    }
+    const pmrt_body &body = role.bodies[action.index];
     for (uint64_t i = 0; i < body.num_instructions; ++i) {
       const pmrt_instruction &instruction = body.instructions[i];
       for (uint32_t access : {PMRT_READ, PMRT_WRITE})
@@ -188,8 +228,7 @@ void Program::checkReads() const {
               (!inScratch && filledByRuntime(info.buffers[operand.buffer])))
             continue;
           // All slots at once: each was written through its own.
-          if (!inScratch && runsOnce(body) &&
-              role.buffers[operand.buffer].slots > 1)
+          if (!inScratch && once && role.buffers[operand.buffer].slots > 1)
             continue;
           Ranges &ranges =
               inScratch ? scratch

@@ -31,12 +31,18 @@ public:
   /// step: nothing may rely on what they hold.
   std::vector<std::vector<uint32_t>> firstTouched;
 
+  /// Where a step may still end with the state untouched: the index of the
+  /// first action behind those that compute or send gradients.
+  uint64_t voteAt = 0;
+  /// Whether the role changes its state.
+  bool updates = false;
+
   /// Zeroed when a step starts.
   std::vector<uint32_t> accumulators;
 
-  /// Small float32 buffers that the update reads before it writes them, such
-  /// as the sum of the loss. When one is not finite, neither is the loss, and
-  /// the state can still be kept.
+  /// Small float32 buffers that reduce and update read before anything writes
+  /// them behind `voteAt`, such as the sum of the loss. When one is not finite,
+  /// neither is the loss, and the state can still be kept.
   std::vector<uint32_t> checkedBeforeUpdate;
 
   bool writes(uint64_t body, int64_t buffer) const;
@@ -50,6 +56,12 @@ private:
   std::vector<GemmPlan> plans;
   std::vector<std::vector<uint32_t>> planIndex;
 };
+
+inline bool isCollective(const pmrt_instruction &instruction) {
+  return instruction.opcode == PMRT_OP_ALL_REDUCE ||
+         instruction.opcode == PMRT_OP_ALL_GATHER ||
+         instruction.opcode == PMRT_OP_REDUCE_SCATTER;
+}
 
 inline bool runsOnce(const pmrt_body &body) {
   return body.kind == PMRT_PROLOGUE || body.kind == PMRT_REDUCE ||

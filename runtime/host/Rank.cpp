@@ -15,10 +15,13 @@ static constexpr int poisonByte = 0xff;
 static constexpr size_t mostEvents = 500000;
 
 Rank::Rank(const Program &program, const Mesh &mesh, int64_t rank,
-           std::vector<Group *> groups, const HostOptions &options,
-           const std::atomic<bool> &aborted, int spin)
-    : program(program), mesh(mesh), rank(rank), groups(std::move(groups)),
-      options(options), aborted(aborted), pool(options.threads, spin, &running),
+           Transport &transport, std::vector<Group *> groups, bool votes,
+           const HostOptions &options, const std::atomic<bool> &aborted,
+           int spin)
+    : program(program), mesh(mesh), rank(rank), transport(transport),
+      groups(std::move(groups)), votes(votes), options(options),
+      aborted(aborted), pool(options.threads, spin, &running),
+      record(transport.record(rank) ? *transport.record(rank) : unread),
       coordinates(mesh.coordinates(rank)) {
   for (Group *group : this->groups) {
     const std::vector<int64_t> &members = group->members();
@@ -28,6 +31,14 @@ Rank::Rank(const Program &program, const Mesh &mesh, int64_t rank,
   operands.resize(program.mostOperands);
   context.sgemm = &sgemm;
   context.coordinates = coordinates.data();
+  patience.limit = options.deadline;
+  patience.late = [this](const std::vector<int64_t> &absent) {
+    if (onLate)
+      onLate(*this, absent);
+  };
+  for (uint32_t b = 0; b < program.role.num_bodies; ++b)
+    counts.instructions.emplace_back(program.role.bodies[b].num_instructions);
+  counts.actions.resize(program.role.num_actions);
 }
 
 void Rank::allocate() {
@@ -48,7 +59,7 @@ std::byte *Rank::slot(int64_t index, int64_t microBatch) const {
              buffer.slot_stride;
 }
 
-bool Rank::holdsFirstCopy(const BufferInfo &buffer) const {
+bool holdsFirstCopy(const Mesh &mesh, int64_t rank, const BufferInfo &buffer) {
   std::vector<int64_t> own = mesh.coordinates(rank);
   for (size_t axis = 0; axis < own.size(); ++axis) {
     bool cut = mesh.getAxes()[axis].kind == AxisKind::Stage;
@@ -75,16 +86,15 @@ void Rank::copyIn(int64_t index, int64_t microBatch, const void *whole) {
              });
 }
 
-void Rank::copyOut(int64_t index, int64_t microBatch, void *whole) const {
-  const BufferInfo &buffer = program.info.buffers[index];
+void copyOutOf(const Mesh &mesh, const BufferInfo &buffer, int64_t rank,
+               int64_t microBatch, const std::byte *local, std::byte *whole) {
   uint64_t size = elementSize(buffer.dtype);
   Block block = blockOf(mesh, buffer.globalShape, buffer.localShape,
                         buffer.sharding, mesh.coordinates(rank, microBatch));
-  const std::byte *local = slot(index, microBatch);
   forEachRun(buffer.globalShape, buffer.localShape, block,
              [&](int64_t to, int64_t from, int64_t count) {
-               std::memcpy(static_cast<std::byte *>(whole) + to * size,
-                           local + from * size, count * size);
+               std::memcpy(whole + to * size, local + from * size,
+                           count * size);
              });
 }
 
@@ -104,38 +114,90 @@ void Rank::beginStep() {
   time.other += nanoseconds() - start;
 }
 
-void Rank::runStep() {
+void Rank::runStep(int64_t step) {
+  record.step.store(step, std::memory_order_relaxed);
   beginStep();
-  for (uint64_t action = 0; action < program.role.num_actions; ++action) {
+  for (uint64_t action = 0; action <= program.role.num_actions; ++action) {
+    if (votes && action == program.voteAt)
+      vote();
+    if (action == program.role.num_actions)
+      break;
     runAction(action);
     if (afterAction)
       afterAction(*this, action);
   }
+  ++counts.steps;
+  record.set(Record::none, Record::none, Record::Idle, nanoseconds());
 }
 
 std::optional<NonFiniteValue> Rank::findNonFinite() {
   searching = true;
   found.reset();
   beginStep();
-  for (uint64_t action = 0; action < program.role.num_actions; ++action)
-    if (program.role.bodies[program.role.actions[action].index].kind !=
-        PMRT_UPDATE)
-      runAction(action);
+  for (uint64_t action = 0; action < program.voteAt; ++action)
+    runAction(action);
   searching = false;
+  record.set(Record::none, Record::none, Record::Idle, nanoseconds());
   return found;
 }
 
-void Rank::checkLoss() const {
+std::optional<Objection> Rank::objection() const {
   for (uint32_t index : program.checkedBeforeUpdate) {
     const auto *values = reinterpret_cast<const float *>(slot(index, 0));
     for (uint64_t i = 0; i < program.role.buffers[index].bytes / 4; ++i)
       if (!std::isfinite(values[i]))
-        throw NonFiniteLoss(values[i], program.info.buffers[index].name);
+        return Objection{rank, values[i], program.info.buffers[index].name};
   }
+  return std::nullopt;
+}
+
+void Rank::vote() {
+  uint64_t begin = nanoseconds(), waited = 0;
+  record.set(Record::vote, Record::none, Record::Waiting, begin);
+  std::optional<Objection> common =
+      transport.vote(rank, objection(), patience, waited);
+  time.waiting += waited;
+  time.other += nanoseconds() - begin - waited;
+  if (common)
+    throw NonFiniteLoss(common->value, common->buffer);
+}
+
+void Rank::stopWhenAsked() const {
+  if (aborted.load(std::memory_order_relaxed))
+    throw Aborted();
+  if (options.interrupts &&
+      options.interrupts->load(std::memory_order_relaxed) >= 2)
+    fail("interrupted");
+}
+
+void Rank::runTransfer(uint64_t index) {
+  const pmrt_action &action = program.role.actions[index];
+  stopWhenAsked();
+  uint64_t begin = nanoseconds(), waited = 0;
+  bool send = action.kind == PMRT_SEND;
+  record.set(static_cast<uint32_t>(index), Record::none,
+             send ? Record::Running : Record::Waiting, begin);
+  int64_t peer = mesh.peer(rank, action.peer);
+  std::byte *place = slot(action.index, action.micro_batch);
+  uint64_t bytes = program.role.buffers[action.index].bytes;
+  if (send)
+    transport.send({rank, peer, action.channel}, place, bytes);
+  else
+    waited =
+        transport.receive({peer, rank, action.channel}, place, bytes, patience);
+  uint64_t end = nanoseconds();
+  time.waiting += waited;
+  time.transfers += end - begin - waited;
+  ++counts.actions[index];
+  if (options.trace && !traceFull)
+    events.push_back(
+        {begin, end, waited, static_cast<uint32_t>(index), nullptr});
 }
 
 void Rank::runAction(uint64_t index) {
   const pmrt_action &action = program.role.actions[index];
+  if (action.kind != PMRT_RUN)
+    return runTransfer(index);
   const pmrt_body &body = program.role.bodies[action.index];
   uint32_t microBatch = runsOnce(body) ? 0 : action.micro_batch;
   std::vector<int64_t> position = mesh.coordinates(rank, microBatch);
@@ -148,15 +210,14 @@ void Rank::runAction(uint64_t index) {
       std::memset(slot(buffer, microBatch), poisonByte,
                   program.role.buffers[buffer].bytes);
   }
-  if (body.kind == PMRT_UPDATE)
-    checkLoss();
 
   uint64_t begin = nanoseconds(), now = begin;
+  auto actionNumber = static_cast<uint32_t>(index);
   size_t actionEvent = events.size();
   bool tracing = options.trace && !traceFull &&
                  events.size() + body.num_instructions < mostEvents;
   if (tracing)
-    events.push_back({begin, begin, 0, action.index, microBatch, nullptr});
+    events.push_back({begin, begin, 0, actionNumber, nullptr});
   else if (options.trace)
     traceFull = true;
 
@@ -164,11 +225,7 @@ void Rank::runAction(uint64_t index) {
   std::byte *scratch = arena.data() + program.role.scratch_offset;
   for (uint64_t i = 0; i < body.num_instructions; ++i) {
     const pmrt_instruction &instruction = body.instructions[i];
-    if (aborted.load(std::memory_order_relaxed))
-      throw Aborted();
-    if (options.interrupts &&
-        options.interrupts->load(std::memory_order_relaxed) >= 2)
-      fail("interrupted");
+    stopWhenAsked();
     for (uint32_t o = 0; o < instruction.num_operands; ++o) {
       const pmrt_operand &operand = instruction.operands[o];
       operands[o] =
@@ -177,6 +234,10 @@ void Rank::runAction(uint64_t index) {
           operand.offset;
     }
     running.instruction = &instruction;
+    transport.progress();
+    record.set(actionNumber, static_cast<uint32_t>(i),
+               isCollective(instruction) ? Record::Waiting : Record::Running,
+               now);
     uint64_t waited = execute(action.index, i, operands.data());
     uint64_t end = nanoseconds();
     uint64_t spent = end - now - waited;
@@ -190,14 +251,16 @@ void Rank::runAction(uint64_t index) {
       time.kernels += spent;
       break;
     case PMRT_OP_ALL_REDUCE:
+    case PMRT_OP_ALL_GATHER:
+    case PMRT_OP_REDUCE_SCATTER:
       time.collectives += spent;
       break;
     default:
       time.other += spent;
     }
+    ++counts.instructions[action.index][i];
     if (tracing)
-      events.push_back(
-          {now, end, waited, action.index, microBatch, &instruction});
+      events.push_back({now, end, waited, actionNumber, &instruction});
     if (searching && !found)
       findInResults(index, i, body, operands.data());
     now = end;
@@ -220,10 +283,12 @@ uint64_t Rank::execute(uint32_t body, uint64_t index, void *const *pointers) {
   case PMRT_OP_KERNEL:
     runKernel(kernelOf(instruction), pointers);
     break;
-  case PMRT_OP_ALL_REDUCE: {
+  case PMRT_OP_ALL_REDUCE:
+  case PMRT_OP_ALL_GATHER:
+  case PMRT_OP_REDUCE_SCATTER: {
     uint32_t communicator = collectiveOf(instruction).communicator;
-    return groups[communicator]->allReduce(memberIndex[communicator],
-                                           instruction, pointers, pool);
+    return groups[communicator]->run(memberIndex[communicator], instruction,
+                                     pointers, pool, patience);
   }
   case PMRT_OP_COPY:
   case PMRT_OP_ZERO: {
@@ -300,8 +365,12 @@ void Rank::findInResults(uint64_t action, uint64_t index, const pmrt_body &body,
     int64_t place = firstNonFinite(pointers[o], operand.bytes / 4, isFloat);
     if (place < 0)
       continue;
+    bool forward = body.kind <= PMRT_FORWARD;
+    auto stage = static_cast<int64_t>(body.stage);
     found = NonFiniteValue{
-        action, index, static_cast<const float *>(pointers[o])[place],
+        {!forward, forward ? stage : -stage, static_cast<int64_t>(action),
+         static_cast<int64_t>(index)},
+        static_cast<const float *>(pointers[o])[place],
         cat(describe(instruction), " (fragment '", body.name, "', micro-batch ",
             program.role.actions[action].micro_batch, ", ", mesh.describe(rank),
             ")")};

@@ -4,11 +4,10 @@
 #define PIPEMESH_RUNTIME_HOST_RANK_H
 
 #include "host/Arena.h"
-#include "host/Collective.h"
 #include "host/Program.h"
+#include "host/Transport.h"
 
-#include <functional>
-#include <optional>
+#include <array>
 
 namespace pipemesh::runtime {
 
@@ -16,35 +15,49 @@ struct HostOptions {
   int threads = 1;     ///< of each rank
   bool poison = false; ///< fill memory with NaN before it is first used
   bool trace = false;  ///< record a span for each action and instruction
+  /// Nanoseconds that a wait for other ranks may take; 0: any time.
+  uint64_t deadline = 0;
   /// Set to 2 or more to stop all ranks at their next instruction.
   const std::atomic<int> *interrupts = nullptr;
 };
 
 /// Where a rank's time went, in nanoseconds.
 struct TimeSpent {
-  uint64_t gemm = 0, kernels = 0, collectives = 0, waiting = 0, other = 0;
+  uint64_t gemm = 0, kernels = 0, collectives = 0, transfers = 0, waiting = 0,
+           other = 0;
   double gemmFlops = 0;
-  uint64_t total() const {
-    return gemm + kernels + collectives + waiting + other;
-  }
+  uint64_t total() const { return busy() + collectives + transfers + waiting; }
+  /// Time in which the rank computed.
+  uint64_t busy() const { return gemm + kernels + other; }
 };
 
-/// A span of the trace: an instruction, or an action where it is null.
+/// A span of the trace: an instruction, or an action (a fragment or a transfer)
+/// where it is null.
 struct TraceEvent {
   uint64_t begin, end, waited;
-  uint32_t body, microBatch;
+  uint32_t action;
   const pmrt_instruction *instruction;
+};
+
+/// How often what was run, in all steps so far.
+struct RunCounts {
+  uint64_t steps = 0;
+  std::vector<std::vector<uint64_t>> instructions; ///< of each body
+  std::vector<uint64_t> actions;                   ///< of the role's order
+  uint64_t weightBytesRead = 0; ///< of the files, by the loader
 };
 
 /// The first value that is not finite, found while a step was run again.
 struct NonFiniteValue {
-  uint64_t action, instruction;
+  /// Orders the values of all ranks: forward stages, then backward ones in
+  /// their reverse order; action and instruction.
+  std::array<int64_t, 4> order;
   float value;
   std::string place;
 };
 
-/// Thrown before an update whose loss would not be finite; the state is as it
-/// was before the step.
+/// Thrown by every rank before an update whose loss would not be finite; the
+/// state is as it was before the step.
 class NonFiniteLoss : public std::exception {
 public:
   NonFiniteLoss(float value, const std::string &buffer)
@@ -54,12 +67,22 @@ public:
   const std::string buffer; ///< that holds it: part of the loss or a gradient
 };
 
+/// Whether a rank's blocks are the ones to read where ranks of its role hold
+/// copies: its coordinate is 0 along each axis that does not cut the buffer.
+bool holdsFirstCopy(const Mesh &mesh, int64_t rank, const BufferInfo &buffer);
+
+/// Copies a rank's part of a tensor of one micro-batch to its place in the
+/// whole, in row-major order.
+void copyOutOf(const Mesh &mesh, const BufferInfo &buffer, int64_t rank,
+               int64_t microBatch, const std::byte *local, std::byte *whole);
+
 class Rank {
 public:
-  /// `groups` has the group of this rank for each communicator of its role.
+  /// `groups` has the group of this rank for each communicator of its role;
+  /// `votes` says whether the ranks of the job change state.
   Rank(const Program &program, const Mesh &mesh, int64_t rank,
-       std::vector<Group *> groups, const HostOptions &options,
-       const std::atomic<bool> &aborted, int spin);
+       Transport &transport, std::vector<Group *> groups, bool votes,
+       const HostOptions &options, const std::atomic<bool> &aborted, int spin);
 
   /// Allocates and touches the memory; called on the rank's own thread.
   void allocate();
@@ -70,8 +93,11 @@ public:
   /// Called after each action with its index in the role's order.
   std::function<void(Rank &, uint64_t)> afterAction;
 
-  /// Runs the actions of one step.
-  void runStep();
+  /// Called with the ranks that a wait has missed for too long.
+  std::function<void(Rank &, const std::vector<int64_t> &)> onLate;
+
+  /// Runs the actions of step number `step`.
+  void runStep(int64_t step);
 
   /// Runs a step again up to its update and records the first instruction
   /// whose result is not finite.
@@ -80,35 +106,36 @@ public:
   /// Memory of a buffer's slot.
   std::byte *slot(int64_t buffer, int64_t microBatch) const;
 
-  /// Whether this rank's blocks are the ones to read where ranks hold copies:
-  /// its coordinate is 0 along each axis that does not cut the buffer.
-  bool holdsFirstCopy(const BufferInfo &buffer) const;
-
-  /// Copies between a whole tensor in row-major order and this rank's part of
-  /// it of one micro-batch.
+  /// Copies this rank's part of one micro-batch out of a whole tensor in
+  /// row-major order.
   void copyIn(int64_t buffer, int64_t microBatch, const void *whole);
-  void copyOut(int64_t buffer, int64_t microBatch, void *whole) const;
 
   /// Element 0 of the named float32 buffer.
   float readScalar(const std::string &buffer) const;
 
   TimeSpent time;
+  RunCounts counts;
   std::vector<TraceEvent> events;
   bool traceFull = false;
 
 private:
   void beginStep();
+  void vote();
   void runAction(uint64_t index);
+  void runTransfer(uint64_t index);
+  void stopWhenAsked() const;
   uint64_t execute(uint32_t body, uint64_t index, void *const *pointers);
   void runKernel(const pmrt_kernel &kernel, void *const *pointers);
-  void checkLoss() const;
+  std::optional<Objection> objection() const;
   void findInResults(uint64_t action, uint64_t instruction,
                      const pmrt_body &body, void *const *pointers);
 
   const Program &program;
   const Mesh &mesh;
   const int64_t rank;
+  Transport &transport;
   std::vector<Group *> groups;
+  const bool votes;
   std::vector<int64_t> memberIndex; ///< of this rank, in each group
   HostOptions options;
   const std::atomic<bool> &aborted;
@@ -116,6 +143,9 @@ private:
   ThreadPool pool;
   Arena arena;
   std::vector<Arena> kernelScratch; ///< one for each thread
+  Patience patience;
+  Record unread; ///< where the transport has no place for it
+  Record &record;
   std::vector<void *> operands;
   std::vector<int64_t> coordinates;
   pmrt_kernel_context context;

@@ -38,8 +38,10 @@ PIPEMESH_COMBINE_ALL(F64, double)
 PIPEMESH_COMBINE_ALL(I32, int32_t)
 PIPEMESH_COMBINE_ALL(I64, int64_t)
 
+/// Reduces elements [begin, end), and writes them into each of the results.
 template <typename T>
-static void reduce(void *const *arrays, int64_t members, int64_t begin,
+static void reduce(void *const *results, int64_t numResults,
+                   const void *const *arrays, int64_t members, int64_t begin,
                    int64_t end, void (*combine)(T *, const T *, int64_t)) {
   constexpr int64_t block = blockBytes / sizeof(T);
   alignas(64) T sum[block];
@@ -49,31 +51,42 @@ static void reduce(void *const *arrays, int64_t members, int64_t begin,
                 count * sizeof(T));
     for (int64_t member = 1; member < members; ++member)
       combine(sum, static_cast<const T *>(arrays[member]) + first, count);
-    for (int64_t member = 0; member < members; ++member)
-      std::memcpy(static_cast<T *>(arrays[member]) + first, sum,
+    for (int64_t result = 0; result < numResults; ++result)
+      std::memcpy(static_cast<T *>(results[result]) + first, sum,
                   count * sizeof(T));
   }
 }
 
-void reduceInPlace(void *const *arrays, int64_t members, int64_t begin,
+static void reduce(void *const *results, int64_t numResults,
+                   const void *const *arrays, int64_t members, int64_t begin,
                    int64_t end, uint32_t dtype, uint32_t reduction) {
   auto choose = [&](auto sum, auto max, auto min) {
     return reduction == PMRT_SUM ? sum : reduction == PMRT_MAX ? max : min;
   };
   switch (dtype) {
   case PMRT_F32:
-    return reduce<float>(arrays, members, begin, end,
+    return reduce<float>(results, numResults, arrays, members, begin, end,
                          choose(&sumF32, &maxF32, &minF32));
   case PMRT_F64:
-    return reduce<double>(arrays, members, begin, end,
+    return reduce<double>(results, numResults, arrays, members, begin, end,
                           choose(&sumF64, &maxF64, &minF64));
   case PMRT_I32:
-    return reduce<int32_t>(arrays, members, begin, end,
+    return reduce<int32_t>(results, numResults, arrays, members, begin, end,
                            choose(&sumI32, &maxI32, &minI32));
   case PMRT_I64:
-    return reduce<int64_t>(arrays, members, begin, end,
+    return reduce<int64_t>(results, numResults, arrays, members, begin, end,
                            choose(&sumI64, &maxI64, &minI64));
   }
+}
+
+void reduceInPlace(void *const *arrays, int64_t members, int64_t begin,
+                   int64_t end, uint32_t dtype, uint32_t reduction) {
+  reduce(arrays, members, arrays, members, begin, end, dtype, reduction);
+}
+
+void reduceInto(void *result, const void *const *arrays, int64_t members,
+                int64_t count, uint32_t dtype, uint32_t reduction) {
+  reduce(&result, 1, arrays, members, 0, count, dtype, reduction);
 }
 
 } // namespace pipemesh::runtime

@@ -13,6 +13,10 @@ namespace pipemesh::runtime {
 void reduceInPlace(void *const *arrays, int64_t members, int64_t begin,
                    int64_t end, uint32_t dtype, uint32_t reduction);
 
+/// The same over elements [0, count), with the result only in `result`.
+void reduceInto(void *result, const void *const *arrays, int64_t members,
+                int64_t count, uint32_t dtype, uint32_t reduction);
+
 } // namespace pipemesh::runtime
 
 #endif // PIPEMESH_RUNTIME_HOST_REDUCE_H

@@ -2,6 +2,7 @@
 
 #include "host/Sync.h"
 
+#include <ctime>
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -10,9 +11,19 @@
 
 namespace pipemesh::runtime {
 
-void futexWait(std::atomic<uint32_t> &word, uint32_t expected) {
+uint64_t nanoseconds() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000000000u + now.tv_nsec;
+}
+
+void futexWait(std::atomic<uint32_t> &word, uint32_t expected,
+               uint64_t nanoseconds) {
+  timespec timeout;
+  timeout.tv_sec = static_cast<time_t>(nanoseconds / 1000000000u);
+  timeout.tv_nsec = static_cast<long>(nanoseconds % 1000000000u);
   syscall(SYS_futex, reinterpret_cast<uint32_t *>(&word), FUTEX_WAIT_PRIVATE,
-          expected, nullptr, nullptr, 0);
+          expected, nanoseconds ? &timeout : nullptr, nullptr, 0);
 }
 
 void futexWakeAll(std::atomic<uint32_t> &word) {
@@ -29,7 +40,8 @@ static void pause() {
 }
 
 void waitWhileEqual(std::atomic<uint32_t> &word, uint32_t expected,
-                    std::atomic<uint32_t> &sleepers, int spin) {
+                    std::atomic<uint32_t> &sleepers, int spin, uint64_t limit,
+                    const std::function<void()> &late) {
   for (int i = 0; i < spin; ++i) {
     if (word.load(std::memory_order_acquire) != expected)
       return;
@@ -38,8 +50,16 @@ void waitWhileEqual(std::atomic<uint32_t> &word, uint32_t expected,
   // Sequentially consistent: either `advance` sees the sleeper, or the sleeper
   // sees the new value.
   sleepers.fetch_add(1);
-  while (word.load() == expected)
-    futexWait(word, expected);
+  uint64_t start = limit ? nanoseconds() : 0;
+  while (word.load() == expected) {
+    uint64_t waited = limit ? nanoseconds() - start : 0;
+    if (limit && waited >= limit) {
+      late();
+      start += waited;
+      waited = 0;
+    }
+    futexWait(word, expected, limit ? limit - waited : 0);
+  }
   sleepers.fetch_sub(1);
 }
 
@@ -57,7 +77,7 @@ int spinRounds(int64_t threads) {
   return threads > cores ? 0 : 4000;
 }
 
-void Barrier::wait() {
+void Barrier::wait(uint64_t limit, const std::function<void()> &late) {
   // In this order: whoever sees no abort has seen the generation before it.
   uint32_t current = generation.load();
   if (aborted.load())
@@ -66,7 +86,7 @@ void Barrier::wait() {
     arrived.store(0);
     advance(generation, sleepers);
   } else {
-    waitWhileEqual(generation, current, sleepers, spin);
+    waitWhileEqual(generation, current, sleepers, spin, limit, late);
   }
   if (aborted.load())
     throw Aborted();

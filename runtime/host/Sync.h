@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <functional>
+#include <vector>
 
 namespace pipemesh::runtime {
 
@@ -15,14 +17,29 @@ public:
   const char *what() const noexcept override { return "another rank failed"; }
 };
 
-/// Blocks while *word == expected; may return early.
-void futexWait(std::atomic<uint32_t> &word, uint32_t expected);
+/// Nanoseconds of a clock that never goes back.
+uint64_t nanoseconds();
+
+/// How long a wait may last.
+struct Patience {
+  uint64_t limit = 0; ///< nanoseconds; 0: any time
+  /// Called when a wait has lasted longer, with the ranks that have not come.
+  std::function<void(const std::vector<int64_t> &absent)> late;
+};
+
+/// Blocks while *word == expected, for a limited time where `nanoseconds` is
+/// not 0; may return early.
+void futexWait(std::atomic<uint32_t> &word, uint32_t expected,
+               uint64_t nanoseconds = 0);
 void futexWakeAll(std::atomic<uint32_t> &word);
 
 /// Waits until *word != expected: `spin` rounds of polling, then blocking.
-/// `sleepers` counts those that block, so that a wake can be left out.
+/// `sleepers` counts those that block, so that a wake can be left out. With a
+/// limit, `late` is called whenever that time has passed.
 void waitWhileEqual(std::atomic<uint32_t> &word, uint32_t expected,
-                    std::atomic<uint32_t> &sleepers, int spin);
+                    std::atomic<uint32_t> &sleepers, int spin,
+                    uint64_t limit = 0,
+                    const std::function<void()> &late = nullptr);
 
 /// Adds 1 to *word and wakes those that block on it.
 void advance(std::atomic<uint32_t> &word, std::atomic<uint32_t> &sleepers);
@@ -38,7 +55,7 @@ public:
   Barrier(uint32_t members, int spin) : members(members), spin(spin) {}
 
   /// Throws Aborted when `abort` was called.
-  void wait();
+  void wait(uint64_t limit = 0, const std::function<void()> &late = nullptr);
 
   /// Ends all waits, also later ones, until `reset`.
   void abort();

@@ -3,6 +3,7 @@
 #include "launch/Report.h"
 
 #include "core/File.h"
+#include "host/Collective.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -79,13 +80,26 @@ void Progress::finish() {
   open = false;
 }
 
+/// The other members of the communicator of a collective.
+static std::vector<int64_t> peersOf(const Mesh &mesh, const pmrt_role &role,
+                                    int64_t rank,
+                                    const pmrt_instruction &instruction) {
+  const pmrt_communicator &communicator =
+      role.communicators[collectiveOf(instruction).communicator];
+  std::vector<int64_t> members = mesh.group(
+      rank, std::vector<uint32_t>(communicator.axes,
+                                  communicator.axes + communicator.num_axes));
+  std::erase(members, rank);
+  return members;
+}
+
 void writeTrace(Job &job, const std::string &path) {
   AtomicFile file(path);
   file.write("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
   uint64_t origin = UINT64_MAX;
-  for (int64_t r = 0; r < job.size(); ++r)
-    if (!job.rank(r).events.empty())
-      origin = std::min(origin, job.rank(r).events.front().begin);
+  for (int64_t i = 0; i < job.localSize(); ++i)
+    if (!job.local(i).events.empty())
+      origin = std::min(origin, job.local(i).events.front().begin);
   std::string text;
   bool first = true;
   auto add = [&](const json &event) {
@@ -97,8 +111,9 @@ void writeTrace(Job &job, const std::string &path) {
       text.clear();
     }
   };
-  for (int64_t r = 0; r < job.size(); ++r) {
-    Rank &rank = job.rank(r);
+  for (int64_t i = 0; i < job.localSize(); ++i) {
+    Rank &rank = job.local(i);
+    int64_t r = rank.number();
     const pmrt_role &role = rank.getProgram().role;
     add({{"ph", "M"},
          {"name", "process_name"},
@@ -109,7 +124,7 @@ void writeTrace(Job &job, const std::string &path) {
          {"pid", r},
          {"args", {{"sort_index", r}}}});
     for (const TraceEvent &event : rank.events) {
-      const pmrt_body &body = role.bodies[event.body];
+      const pmrt_action &action = role.actions[event.action];
       auto span = [&](const std::string &name, const char *category,
                       uint64_t begin, uint64_t end, json arguments) {
         add({{"ph", "X"},
@@ -121,11 +136,24 @@ void writeTrace(Job &job, const std::string &path) {
              {"dur", double(end - begin) / 1e3},
              {"args", std::move(arguments)}});
       };
+      if (action.kind != PMRT_RUN) {
+        bool send = action.kind == PMRT_SEND;
+        span(cat(send ? "send " : "receive ", role.buffers[action.index].name),
+             "transfer", event.begin, event.end,
+             {{"buffer", role.buffers[action.index].name},
+              {"micro_batch", action.micro_batch},
+              {"peer", job.manifest().mesh.peer(r, action.peer)},
+              {"bytes", role.buffers[action.index].bytes},
+              {"channel", action.channel},
+              {"wait_us", double(event.waited) / 1e3}});
+        continue;
+      }
+      const pmrt_body &body = role.bodies[action.index];
       if (!event.instruction) {
         span(body.name, "action", event.begin, event.end,
              {{"kind", kindName(body.kind)},
               {"stage", body.stage},
-              {"micro_batch", event.microBatch}});
+              {"micro_batch", action.micro_batch}});
         continue;
       }
       const pmrt_instruction &instruction = *event.instruction;
@@ -150,8 +178,14 @@ void writeTrace(Job &job, const std::string &path) {
         arguments["bytes"] = kernelOf(instruction).bytes;
         break;
       case PMRT_OP_ALL_REDUCE:
-        name = "all-reduce";
+      case PMRT_OP_ALL_GATHER:
+      case PMRT_OP_REDUCE_SCATTER:
+        name = instruction.opcode == PMRT_OP_ALL_REDUCE   ? "all-reduce"
+               : instruction.opcode == PMRT_OP_ALL_GATHER ? "all-gather"
+                                                          : "reduce-scatter";
         category = "collective";
+        arguments["bytes"] = operandBytes(instruction);
+        arguments["peers"] = peersOf(job.manifest().mesh, role, r, instruction);
         arguments["wait_us"] = double(event.waited) / 1e3;
         break;
       case PMRT_OP_COPY:
@@ -202,22 +236,24 @@ std::string summary(Job &job, const std::vector<StepResult> &results) {
     print("speed       %.0f tokens/s, %.2f ms a step\n",
           tokensPerMs / milliseconds,
           milliseconds / double(results.size() - from));
-    print("time        %-18s %7s %8s %12s %8s %7s %9s\n", "", "gemm", "kernels",
-          "collectives", "waiting", "other", "GFLOP/s");
-    for (int64_t r = 0; r < job.size(); ++r) {
-      const TimeSpent &time = job.rank(r).time;
+    print("time        %-26s %7s %8s %12s %10s %8s %7s %9s\n", "", "gemm",
+          "kernels", "collectives", "transfers", "waiting", "other", "GFLOP/s");
+    for (int64_t i = 0; i < job.localSize(); ++i) {
+      const TimeSpent &time = job.local(i).time;
       double whole = std::max<double>(double(time.total()), 1) / 100;
       print(
-          "            %-18s %6.1f%% %7.1f%% %11.1f%% %7.1f%% %6.1f%% %9.1f\n",
-          job.manifest().mesh.describe(r).c_str(), double(time.gemm) / whole,
-          double(time.kernels) / whole, double(time.collectives) / whole,
+          "            %-26s %6.1f%% %7.1f%% %11.1f%% %9.1f%% %7.1f%% %6.1f%% "
+          "%9.1f\n",
+          job.manifest().mesh.describe(job.local(i).number()).c_str(),
+          double(time.gemm) / whole, double(time.kernels) / whole,
+          double(time.collectives) / whole, double(time.transfers) / whole,
           double(time.waiting) / whole, double(time.other) / whole,
           time.gemm ? time.gemmFlops / double(time.gemm) : 0.0);
     }
   }
   uint64_t arenas = 0;
-  for (int64_t r = 0; r < job.size(); ++r)
-    arenas += job.rank(r).getProgram().role.arena_bytes;
+  for (int64_t i = 0; i < job.localSize(); ++i)
+    arenas += job.local(i).getProgram().role.arena_bytes;
   print("memory      %.1f MB at the peak, of which %.1f MB in the arenas of "
         "%ld rank%s\n",
         double(peakMemory()) / 1e6, double(arenas) / 1e6, long(job.size()),

@@ -2,10 +2,9 @@
 
 #include "launch/SaveModel.h"
 
-#include "core/Safetensors.h"
-
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace fs = std::filesystem;
 
@@ -38,54 +37,87 @@ static bool isSmallCompanion(const fs::directory_entry &entry) {
          suffix == ".jinja" || suffix == ".md" || name == "LICENSE";
 }
 
-void saveModel(const Job &job, const std::string &source,
+void writeGathered(Job &job, const std::string &path,
+                   const std::vector<TensorToWrite> &tensors,
+                   const std::vector<std::string> &buffers,
+                   const std::map<std::string, std::string> &metadata) {
+  std::vector<float> values;
+  size_t gathered = 0;
+  auto next = [&](size_t i) {
+    job.gather(buffers[i], values);
+    gathered = i + 1;
+    return values.data();
+  };
+  job.agree([&] {
+    if (job.isFirst()) {
+      try {
+        writeSafetensors(path, tensors, metadata, next);
+      } catch (...) {
+        // The other processes bring all of their tensors.
+        while (gathered < buffers.size())
+          next(gathered);
+        throw;
+      }
+    } else {
+      for (size_t i = 0; i < buffers.size(); ++i)
+        next(i);
+    }
+  });
+}
+
+void saveModel(Job &job, const std::string &source,
                const std::string &directory, int64_t step) {
   const Manifest &manifest = job.manifest();
   std::error_code error;
-  fs::create_directories(directory, error);
-  if (!fs::is_directory(directory))
-    fail("--save: cannot create the folder '", directory,
-         "': ", error.message());
+  job.agree([&] {
+    if (!job.isFirst())
+      return;
+    fs::create_directories(directory, error);
+    if (!fs::is_directory(directory))
+      fail("--save: cannot create the folder '", directory,
+           "': ", error.message());
+  });
   fs::path folder(directory);
   std::map<std::string, std::string> metadata = {
       {"format", "pt"}, {"step", std::to_string(step)}};
-  std::vector<float> values;
-
   std::vector<TensorToWrite> tensors;
   std::vector<std::string> buffers;
   for (const ParameterInfo &parameter : manifest.parameters) {
     tensors.push_back({parameter.name, "F32", parameter.shape});
     buffers.push_back(parameter.buffer);
   }
-  auto gathered = [&](size_t i) {
-    job.gather(buffers[i], values);
-    return values.data();
-  };
-  writeSafetensors((folder / "model.safetensors").string(), tensors, metadata,
-                   gathered);
+  writeGathered(job, (folder / "model.safetensors").string(), tensors, buffers,
+                metadata);
 
   if (manifest.train) {
     tensors.clear();
     buffers.clear();
+    // A tied parameter's moments are in several roles.
+    std::set<std::string> seen;
     for (const RoleInfo &role : manifest.roles)
       for (const BufferInfo &buffer : role.buffers)
         if (buffer.kind == BufferKind::State &&
-            (buffer.role == "moment1" || buffer.role == "moment2")) {
+            (buffer.role == "moment1" || buffer.role == "moment2") &&
+            seen.insert(buffer.name).second) {
           tensors.push_back({buffer.role + "." + buffer.parameter, "F32",
                              buffer.globalShape});
           buffers.push_back(buffer.name);
         }
-    writeSafetensors((folder / optimizerFile).string(), tensors, metadata,
-                     gathered);
+    writeGathered(job, (folder / optimizerFile).string(), tensors, buffers,
+                  metadata);
   }
-  if (!fs::equivalent(source, folder, error))
-    for (const fs::directory_entry &entry :
-         fs::directory_iterator(source, error))
-      if (isSmallCompanion(entry))
-        copyFileAtomically(entry.path().string(),
-                           (folder / entry.path().filename()).string());
-  writeTextFile((folder / "config.json").string(),
-                savedConfig(manifest.config));
+  job.agree([&] {
+    if (!job.isFirst())
+      return;
+    if (!fs::equivalent(source, folder, error))
+      for (const fs::directory_entry &entry :
+           fs::directory_iterator(source, error))
+        if (isSmallCompanion(entry))
+          copyFileAtomically(entry.path().string(),
+                             (folder / entry.path().filename()).string());
+    writeTextFile((folder / "config.json").string(),
+                  savedConfig(manifest.config));
+  });
 }
 
 } // namespace pipemesh::runtime

@@ -23,10 +23,11 @@ static HostOptions hostOptions(const Options &options,
   return host;
 }
 
-Session::Session(const Options &given, const std::atomic<int> *interrupts)
+Session::Session(const Options &given, const std::atomic<int> *interrupts,
+                 std::shared_ptr<Transport> transport)
     : options(given), bundle(given.bundle),
       settings(bundle.manifest().recipe.value_or(Recipe())),
-      job(bundle, hostOptions(given, interrupts)) {
+      job(bundle, hostOptions(given, interrupts), std::move(transport)) {
   if (!options.recipe.empty()) {
     if (!manifest().train)
       fail("--recipe: the bundle was compiled with --task=eval and has no "
@@ -69,10 +70,12 @@ void Session::loadWeights() {
       Block block =
           blockOf(manifest().mesh, buffer.globalShape, buffer.localShape,
                   buffer.sharding, manifest().mesh.coordinates(rank.number()));
+      uint64_t size = storedElementSize(found->second->dtype);
       auto *local = reinterpret_cast<float *>(rank.slot(i, 0));
       forEachRun(buffer.globalShape, buffer.localShape, block,
                  [&](int64_t from, int64_t to, int64_t count) {
                    convertToF32(*found->second, from, count, local + to);
+                   rank.counts.weightBytesRead += count * size;
                  });
     }
   });
@@ -160,9 +163,9 @@ StepResult Session::run(const Batch &batch) {
     result.learningRate = settings.rate(nextStep);
   uint64_t start = nanoseconds();
   try {
-    job.onEveryRank([&](Rank &rank) {
+    job.stepEveryRank([&](Rank &rank) {
       feed(rank, batch);
-      rank.runStep();
+      rank.runStep(nextStep);
     });
   } catch (const NonFiniteLoss &stopped) {
     std::string subject = "the loss";
@@ -175,10 +178,13 @@ StepResult Session::run(const Batch &batch) {
   result.milliseconds = static_cast<double>(nanoseconds() - start) / 1e6;
   result.tokensPerSecond =
       1e3 * static_cast<double>(batch.inputIds.size()) / result.milliseconds;
-  result.loss = job.holder(manifest().loss).readScalar(manifest().loss);
+  std::vector<std::string> names = {manifest().loss};
   if (!manifest().gradNorm.empty())
-    result.gradNorm =
-        job.holder(manifest().gradNorm).readScalar(manifest().gradNorm);
+    names.push_back(manifest().gradNorm);
+  std::vector<float> scalars = job.readScalars(names);
+  result.loss = scalars[0];
+  if (names.size() > 1)
+    result.gradNorm = scalars[1];
   if (!std::isfinite(result.loss))
     explainNonFinite("the loss is " + numberText(result.loss), result.step,
                      /*beforeUpdate=*/false);
@@ -209,6 +215,10 @@ std::string Session::keptState() const {
 void Session::explainNonFinite(const std::string &subject, int64_t step,
                                bool beforeUpdate) {
   std::vector<float> values;
+  // The process of rank 0 has the values, and tells the others what it found.
+  auto told = [&](const std::string &text) {
+    return job.getTransport().exchange(text).front();
+  };
   auto firstParameter = [&](bool gradients) -> std::string {
     for (const ParameterInfo &parameter : manifest().parameters) {
       const std::string &buffer =
@@ -216,11 +226,15 @@ void Session::explainNonFinite(const std::string &subject, int64_t step,
       if (buffer.empty())
         continue;
       job.gather(buffer, values);
-      int64_t place = firstNonFinite(values);
-      if (place >= 0)
-        return cat(gradients ? "the gradient of '" : "parameter '",
-                   parameter.name, "' holds ", numberText(values[place]),
-                   " at element ", place);
+      int64_t place = job.isFirst() ? firstNonFinite(values) : -1;
+      std::string text =
+          place < 0 ? ""
+                    : cat(gradients ? "the gradient of '" : "parameter '",
+                          parameter.name, "' holds ", numberText(values[place]),
+                          " at element ", place);
+      text = told(text);
+      if (!text.empty())
+        return text;
     }
     return "";
   };
@@ -232,16 +246,27 @@ void Session::explainNonFinite(const std::string &subject, int64_t step,
     if (!parameter.empty())
       facts.push_back(parameter);
     std::vector<std::optional<NonFiniteValue>> found(job.size());
-    job.onEveryRank(
+    job.stepEveryRank(
         [&](Rank &rank) { found[rank.number()] = rank.findNonFinite(); });
+    job.getTransport().reset();
     const NonFiniteValue *first = nullptr;
     for (const auto &value : found)
-      if (value && (!first || std::tie(value->action, value->instruction) <
-                                  std::tie(first->action, first->instruction)))
+      if (value && (!first || value->order < first->order))
         first = &*value;
-    if (first)
-      facts.push_back(cat("the first such value, ", numberText(first->value),
-                          ", comes from ", first->place));
+    std::string text;
+    if (first) {
+      // Compares as the numbers do.
+      for (int64_t part : first->order)
+        text += cat(1'000'000'000'000 + part, " ");
+      text += cat("the first such value, ", numberText(first->value),
+                  ", comes from ", first->place);
+    }
+    std::string earliest;
+    for (const std::string &other : job.getTransport().exchange(text))
+      if (!other.empty() && (earliest.empty() || other < earliest))
+        earliest = other;
+    if (!earliest.empty())
+      facts.push_back(earliest.substr(earliest.find("the first")));
   }
   // Before the update each rank holds its own part of the gradient.
   std::string gradient = firstParameter(true);
@@ -255,29 +280,19 @@ void Session::explainNonFinite(const std::string &subject, int64_t step,
        "data");
 }
 
-void Session::captureLogits(std::vector<float> &logits) {
-  const std::string name = manifest().logits;
-  if (name.empty())
+void Session::captureLogits() {
+  if (manifest().logits.empty())
     fail("--save-logits: the bundle keeps no logits");
-  const Rank &holder = job.holder(name);
-  const BufferInfo &buffer =
-      holder.getProgram().info.buffers[holder.getProgram().info.find(name)];
-  logits.assign(elementCount(buffer.globalShape), 0.0f);
-  for (int64_t i = 0; i < job.size(); ++i)
-    job.rank(i).afterAction = [&logits, name](Rank &rank, uint64_t index) {
-      const Program &program = rank.getProgram();
-      const pmrt_action &action = program.role.actions[index];
-      int64_t buffer = program.info.find(name);
-      if (buffer < 0 || program.role.bodies[action.index].kind != PMRT_FORWARD ||
-          !program.writes(action.index, buffer))
-        return;
-      // Ranks hold disjoint parts, or copies of which one is taken.
-      if (rank.holdsFirstCopy(program.info.buffers[buffer]))
-        rank.copyOut(buffer, action.micro_batch, logits.data());
-    };
+  capture = std::make_unique<Capture>(
+      job, std::vector<std::string>{manifest().logits});
 }
 
-void Session::saveGradients(const std::string &path) const {
+void Session::takeLogits(std::vector<float> &logits) {
+  capture->collect(manifest().logits, logits);
+  capture.reset();
+}
+
+void Session::saveGradients(const std::string &path) {
   std::vector<TensorToWrite> tensors;
   std::vector<std::string> buffers;
   for (const ParameterInfo &parameter : manifest().parameters) {
@@ -286,11 +301,7 @@ void Session::saveGradients(const std::string &path) const {
     tensors.push_back({parameter.name, "F32", parameter.shape});
     buffers.push_back(parameter.gradient);
   }
-  std::vector<float> values;
-  writeSafetensors(path, tensors, {{"format", "pt"}}, [&](size_t i) {
-    job.gather(buffers[i], values);
-    return values.data();
-  });
+  writeGathered(job, path, tensors, buffers, {{"format", "pt"}});
 }
 
 void Session::save(const std::string &directory) {

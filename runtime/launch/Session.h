@@ -4,7 +4,7 @@
 #define PIPEMESH_RUNTIME_LAUNCH_SESSION_H
 
 #include "core/Data.h"
-#include "host/Job.h"
+#include "host/Capture.h"
 #include "launch/Options.h"
 
 namespace pipemesh::runtime {
@@ -21,8 +21,11 @@ struct StepResult {
 /// Drives the ranks of a bundle through steps of data.
 class Session {
 public:
-  /// Opens the bundle and loads the weights.
-  Session(const Options &options, const std::atomic<int> *interrupts);
+  /// Opens the bundle and loads the weights. The ranks are threads of this
+  /// process unless a transport is given. Collective, as all functions that
+  /// run, save or capture.
+  Session(const Options &options, const std::atomic<int> *interrupts,
+          std::shared_ptr<Transport> transport = nullptr);
 
   /// The number that the next step has.
   int64_t step() const { return nextStep; }
@@ -34,11 +37,15 @@ public:
   /// loss or the gradient is not finite.
   StepResult run(const Batch &batch);
 
-  /// Copies the logits while the next step runs, [batch, sequence, vocabulary].
-  void captureLogits(std::vector<float> &logits);
+  /// Copies the logits while the next step runs.
+  void captureLogits();
+
+  /// What was copied, [batch, sequence, vocabulary], in the process of rank 0;
+  /// ends the copying.
+  void takeLogits(std::vector<float> &logits);
 
   /// Writes the gradients of the step that ran last.
-  void saveGradients(const std::string &path) const;
+  void saveGradients(const std::string &path);
 
   /// Writes a model directory; see SaveModel.h.
   void save(const std::string &directory);
@@ -62,6 +69,7 @@ private:
   Bundle bundle;
   Recipe settings;
   Job job;
+  std::unique_ptr<Capture> capture;
   int64_t nextStep = 0, savedStep = -1;
 };
 

@@ -65,7 +65,7 @@ static int run(const Options &options) {
     for (int64_t step = first; step < last && interrupts == 0; ++step) {
       Batch batch = data->read(step);
       if (step == first && !options.saveLogits.empty())
-        session.captureLogits(logits);
+        session.captureLogits();
       StepResult result = session.run(batch);
       results.push_back(result);
       if (metrics)
@@ -73,11 +73,10 @@ static int run(const Options &options) {
       if (!options.quiet)
         progress.show(result);
       if (step == first) {
-        for (int64_t i = 0; i < session.getJob().size(); ++i)
-          session.getJob().rank(i).afterAction = nullptr;
         if (!options.saveGradients.empty())
           session.saveGradients(options.saveGradients);
         if (!options.saveLogits.empty()) {
+          session.takeLogits(logits);
           writeSafetensors(options.saveLogits,
                            {{"logits",
                              "F32",
@@ -107,8 +106,8 @@ static int run(const Options &options) {
     if (!options.trace.empty())
       std::printf("trace       '%s'%s; open it at https://ui.perfetto.dev\n",
                   options.trace.c_str(),
-                  session.getJob().rank(0).traceFull ? " (the first steps)"
-                                                     : "");
+                  session.getJob().local(0).traceFull ? " (the first steps)"
+                                                      : "");
   }
   if (interrupts) {
     std::fprintf(stderr, "pmrun: interrupted after %zu steps\n",

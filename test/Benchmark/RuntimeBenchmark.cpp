@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "host/Collective.h"
 #include "host/Gemm.h"
+#include "host/ThreadTransport.h"
 
 #include <benchmark/benchmark.h>
 #include <cstring>
@@ -69,7 +69,7 @@ void allReduce(benchmark::State &state) {
     data[i].assign(count, 1.0f / float(members));
     ranks.push_back(i);
   }
-  Group group(ranks, spinRounds(members));
+  ThreadGroup group(ranks, spinRounds(members));
   uint64_t counts[] = {uint64_t(count)};
   pmrt_collective collective = {0, PMRT_F32, PMRT_SUM, 0, counts};
   pmrt_instruction instruction = {};
@@ -86,7 +86,7 @@ void allReduce(benchmark::State &state) {
           ThreadPool pool(1, 0);
           void *pointers[] = {data[i].data()};
           for (int repeat = 0; repeat < repeats; ++repeat)
-            group.allReduce(i, instruction, pointers, pool);
+            group.run(i, instruction, pointers, pool, {});
         });
       for (std::thread &thread : threads)
         thread.join();

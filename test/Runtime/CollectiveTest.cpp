@@ -2,8 +2,8 @@
 
 #include "Fixture.h"
 
-#include "host/Collective.h"
 #include "host/Reduce.h"
+#include "host/ThreadTransport.h"
 
 #include <cmath>
 #include <cstring>
@@ -20,7 +20,7 @@ void allReduce(std::vector<std::vector<float>> &first,
   std::vector<int64_t> ranks;
   for (int64_t i = 0; i < members; ++i)
     ranks.push_back(i);
-  Group group(ranks, 0);
+  ThreadGroup group(ranks, 0);
   uint64_t counts[] = {first[0].size(), second[0].size()};
   pmrt_collective collective = {0, PMRT_F32, PMRT_SUM, 0, counts, 1};
   pmrt_instruction instruction = {};
@@ -33,7 +33,7 @@ void allReduce(std::vector<std::vector<float>> &first,
       ThreadPool pool(threads, 0);
       void *pointers[] = {first[i].data(), second[i].data()};
       for (int repeat = 0; repeat < 3; ++repeat)
-        group.allReduce(i, instruction, pointers, pool);
+        group.run(i, instruction, pointers, pool, {});
     });
   for (std::thread &thread : running)
     thread.join();
@@ -76,7 +76,7 @@ TEST(AllReduce, SumsInTheOrderOfTheRanks) {
 }
 
 TEST(AllReduce, RefusesMembersThatMeetWithDifferentCounts) {
-  Group group({0, 1}, 0);
+  ThreadGroup group({0, 1}, 0);
   uint64_t counts[2][1] = {{8}, {9}};
   std::string errors[2];
   std::vector<std::thread> running;
@@ -93,7 +93,7 @@ TEST(AllReduce, RefusesMembersThatMeetWithDifferentCounts) {
       ThreadPool pool(1, 0);
       errors[i] = errorOf([&] {
         try {
-          group.allReduce(i, instruction, pointers, pool);
+          group.run(i, instruction, pointers, pool, {});
         } catch (const Aborted &) {
         } catch (...) {
           group.sync().abort();

@@ -56,7 +56,7 @@ TEST_F(Refused, ManifestsThatDoNotFit) {
   EXPECT_ERROR(Bundle bundle(folder / "model"), "no manifest.json", "pmc");
   EXPECT_ERROR(open([](json &m) { m["version"] = 7; }), "version 7",
                "reads version 1", "compile it again");
-  EXPECT_ERROR(open([](json &m) { m["abi"] = 9; }), "abi 9", "reads abi 1");
+  EXPECT_ERROR(open([](json &m) { m["abi"] = 9; }), "abi 9", "reads abi 2");
   EXPECT_ERROR(open([](json &m) { m["format"] = "zip"; }), "format 'zip'");
   EXPECT_ERROR(open([](json &m) { m.erase("hash"); }), "lacks 'hash'");
   EXPECT_ERROR(open([](json &m) { m["batch"] = "eight"; }),
@@ -77,8 +77,7 @@ TEST_F(Refused, ManifestsThatDoNotFit) {
   for (std::string text :
        {std::string(), std::string("[]"), std::string(100000, '[')}) {
     writeFile(path + "/manifest.json", text);
-    EXPECT_ERROR(Bundle bundle(path), "manifest.json",
-                 "not a JSON object");
+    EXPECT_ERROR(Bundle bundle(path), "manifest.json", "not a JSON object");
   }
 }
 
@@ -86,7 +85,7 @@ TEST_F(Refused, RolesThatDoNotFit) {
   auto same = [](json &) {};
   EXPECT_ERROR(open(same, 3), "operand 1 ends at byte 1024",
                "buffer 'head' with 512");
-  EXPECT_ERROR(open(same, 4), "role_0.so", "ABI version 2", "has 1");
+  EXPECT_ERROR(open(same, 4), "role_0.so", "ABI version 3", "has 2");
   std::string other = folder / "other";
   writeBundle(other, 1, 1);
   std::filesystem::remove(other + "/role_0.so");

@@ -40,7 +40,7 @@ json linearManifest(int64_t dp, int64_t mb) {
   json manifest = {
       {"format", "pipemesh-bundle"},
       {"version", 1},
-      {"abi", 1},
+      {"abi", 2},
       {"hash", "linear-hash"},
       {"target",
        {{"triple", hostArchitecture() + "-unknown-linux-gnu"},

@@ -83,10 +83,10 @@ protected:
 TEST_F(Failing, OneRankEndsAllAndIsNamed) {
   Session session(options, nullptr);
   Job &job = session.getJob();
-  EXPECT_ERROR(job.onEveryRank([](Rank &rank) {
+  EXPECT_ERROR(job.stepEveryRank([](Rank &rank) {
     if (rank.number() == 5)
       fail("the disk is on fire");
-    rank.runStep(); // waits for rank 5 in the first all-reduce
+    rank.runStep(0); // waits for rank 5 in the first all-reduce
   }),
                "rank 5 (dp=5): the disk is on fire");
   // The job can be used again.

@@ -1,0 +1,118 @@
+//===- Transport.h - How ranks meet, whatever carries the data ------------===//
+//
+// A rank's program meets other ranks in collectives, transfers, and once a step
+// in a vote. `ThreadTransport` is for ranks that are threads of one process,
+// `MpiTransport` for processes. Both reduce in the order of the ranks, so that
+// their bits agree.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PIPEMESH_RUNTIME_HOST_TRANSPORT_H
+#define PIPEMESH_RUNTIME_HOST_TRANSPORT_H
+
+#include "core/Mesh.h"
+#include "host/Record.h"
+#include "host/Sync.h"
+#include "host/ThreadPool.h"
+#include "pmrt/pmrt.h"
+
+#include <memory>
+#include <optional>
+
+namespace pipemesh::runtime {
+
+/// The ranks that meet in the collectives of one communicator.
+class Group {
+public:
+  explicit Group(std::vector<int64_t> ranks) : ranks(std::move(ranks)) {}
+  virtual ~Group() = default;
+
+  int64_t size() const { return static_cast<int64_t>(ranks.size()); }
+  const std::vector<int64_t> &members() const { return ranks; }
+
+  /// Runs a collective; `pointers` are the operands of the calling member.
+  /// Returns the nanoseconds spent waiting. Throws when the members meet with
+  /// different collectives.
+  virtual uint64_t run(int64_t member, const pmrt_instruction &instruction,
+                       void *const *pointers, ThreadPool &pool,
+                       const Patience &patience) = 0;
+
+protected:
+  std::vector<int64_t> ranks;
+};
+
+/// What a rank brings to a vote: whether the step may go on to change the
+/// state, and if not, the value and the buffer that forbid it.
+struct Objection {
+  int64_t rank = 0;
+  float value = 0;
+  std::string buffer;
+};
+
+/// A transfer in progress: the channel and the ranks at its ends.
+struct Channel {
+  int64_t sender, receiver;
+  uint32_t number;
+};
+
+class Transport {
+public:
+  virtual ~Transport() = default;
+
+  /// The ranks of this process.
+  virtual const std::vector<int64_t> &localRanks() const = 0;
+
+  /// The group of a communicator; all processes ask for the same groups in the
+  /// same order, also for those that they have no member in.
+  virtual Group &group(const std::vector<int64_t> &members) = 0;
+
+  /// Copies what a rank sends; never waits for the receiver.
+  virtual void send(const Channel &channel, const void *data,
+                    uint64_t bytes) = 0;
+
+  /// Waits for the next message of a channel and copies it. Returns the
+  /// nanoseconds spent waiting.
+  virtual uint64_t receive(const Channel &channel, void *data, uint64_t bytes,
+                           const Patience &patience) = 0;
+
+  /// Meets all ranks once a step, before any of them changes its state, and
+  /// returns the objection of the lowest rank that has one to all of them.
+  /// `waited` grows by the nanoseconds spent waiting.
+  virtual std::optional<Objection> vote(int64_t rank,
+                                        const std::optional<Objection> &own,
+                                        const Patience &patience,
+                                        uint64_t &waited) = 0;
+
+  /// Lets messages move on while this process computes.
+  virtual void progress() {}
+
+  /// Ends all waits of this process's ranks, also later ones, until `reset`.
+  virtual void abort() = 0;
+
+  /// Makes the transport usable after a step that ended early, on every rank
+  /// at the same place or by an abort; nobody may be waiting.
+  virtual void reset() = 0;
+
+  // The control plane, called outside of steps by every process.
+
+  /// Gives every process the texts of all of them, in the order of the ranks;
+  /// one of each process.
+  virtual std::vector<std::string> exchange(const std::string &text) = 0;
+
+  /// Moves `bytes` from the process of a rank to the process of rank 0; `data`
+  /// is read there and written here, and not used by others.
+  virtual void moveToFirst(int64_t rank, void *data, uint64_t bytes) = 0;
+
+  /// What a rank does right now; null where that cannot be seen from here.
+  virtual Record *record(int64_t rank) = 0;
+
+  /// Prints a message and ends the whole job, whatever its ranks do.
+  [[noreturn]] virtual void end(const std::string &message) = 0;
+
+  /// Whether this process has rank 0, and speaks for all.
+  bool isFirst() const { return localRanks().front() == 0; }
+};
+
+} // namespace pipemesh::runtime
+
+#endif // PIPEMESH_RUNTIME_HOST_TRANSPORT_H
