@@ -1,15 +1,12 @@
 //===- LowerToRuntime.cpp - pm-lower-to-runtime ---------------------------===//
 
 #include "GemmLayout.h"
+#include "KernelTable.h"
 #include "ProgramBuffers.h"
+#include "RoleProgram.h"
 #include "StorageAssignment.h"
-#include "pipemesh/Dialect/PMRT/PMRT.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "pipemesh/Lower/Passes.h"
-#include "mlir/IR/AsmState.h"
-#include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/StringMap.h"
-#include "llvm/Support/raw_ostream.h"
 
 namespace pipemesh {
 #define GEN_PASS_DEF_LOWERTORUNTIME
@@ -22,72 +19,6 @@ using pmrt::Access;
 using pmrt::PlaceAttr;
 
 namespace {
-
-/// Kernels by their text, so that equal ones are compiled once.
-class KernelTable {
-public:
-  explicit KernelTable(ModuleOp module) : module(module), symbols(module) {}
-
-  /// The private function that holds a kernel equal to `fused`.
-  FlatSymbolRefAttr getOrCreate(pmrt::FusedOp fused) {
-    FlatSymbolRefAttr &entry = byText[describe(fused)];
-    if (!entry)
-      entry = create(fused);
-    return entry;
-  }
-
-private:
-  /// The region's text and the types around it, free of outside names.
-  static std::string describe(pmrt::FusedOp fused) {
-    std::string key;
-    llvm::raw_string_ostream stream(key);
-    OwningOpRef<Operation *> copy(fused->clone());
-    copy->walk([](Operation *op) {
-      op->setLoc(UnknownLoc::get(op->getContext()));
-      op->removeAttr(pm::kShardingsAttr);
-      op->removeAttr(pm::kPhaseAttr);
-    });
-    for (Type type : fused->getOperandTypes())
-      stream << type << ",";
-    stream << "->";
-    for (Type type : fused->getResultTypes())
-      stream << type << ",";
-    stream << fused.getInPlaceAttr();
-    AsmState state(*copy, OpPrintingFlags().useLocalScope());
-    for (Operation &op : copy->getRegion(0).front()) {
-      op.print(stream, state);
-      stream << "\n";
-    }
-    return key;
-  }
-
-  FlatSymbolRefAttr create(pmrt::FusedOp fused) {
-    OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-    auto type = builder.getFunctionType(fused->getOperandTypes(),
-                                        fused->getResultTypes());
-    auto function = func::FuncOp::create(
-        builder, fused.getLoc(), "kernel_" + std::to_string(byText.size() - 1),
-        type);
-    function.setPrivate();
-    function->setAttr("pmrt.kernel", builder.getUnitAttr());
-    Block *block = function.addEntryBlock();
-    builder.setInsertionPointToStart(block);
-    IRMapping mapping;
-    mapping.map(fused.getInputs(), block->getArguments());
-    Operation *copy = builder.clone(*fused, mapping);
-    copy->walk([](Operation *op) {
-      op->removeAttr(pm::kShardingsAttr);
-      op->removeAttr(pm::kPhaseAttr);
-    });
-    func::ReturnOp::create(builder, fused.getLoc(), copy->getResults());
-    symbols.insert(function);
-    return FlatSymbolRefAttr::get(function);
-  }
-
-  ModuleOp module;
-  SymbolTable symbols;
-  llvm::StringMap<FlatSymbolRefAttr> byText;
-};
 
 /// Flattens one fragment into a body.
 class BodyLowering {
@@ -108,6 +39,10 @@ public:
           return failure();
       } else if (auto reduce = dyn_cast<pm::AllReduceOp>(op)) {
         lowerAllReduce(reduce);
+      } else if (auto gather = dyn_cast<pm::AllGatherOp>(op)) {
+        lowerAllGather(gather);
+      } else if (auto scatter = dyn_cast<pm::ReduceScatterOp>(op)) {
+        lowerReduceScatter(scatter);
       } else {
         return op.emitOpError("has no lowering to the runtime program; run "
                               "pm-fuse-kernels before pm-lower-to-runtime");
@@ -191,6 +126,43 @@ private:
           reduce.getAxes(), builder.getArrayAttr(places), type);
   }
 
+  /// How a block and the whole lie in memory, when they are joined along `dim`.
+  struct Blocks {
+    int64_t outer = 1, piece = 1, row = 1;
+
+    Blocks(Type block, Type whole, int64_t dim) {
+      auto blockShape = cast<RankedTensorType>(block).getShape();
+      auto wholeShape = cast<RankedTensorType>(whole).getShape();
+      for (int64_t size : wholeShape.take_front(dim))
+        outer *= size;
+      for (int64_t size : blockShape.drop_front(dim))
+        piece *= size;
+      for (int64_t size : wholeShape.drop_front(dim))
+        row *= size;
+    }
+  };
+
+  void lowerAllGather(pm::AllGatherOp op) {
+    Value block = op.getInput(), whole = op.getResult();
+    Blocks blocks(block.getType(), whole.getType(), op.getDim());
+    pmrt::AllGatherOp::create(
+        builder, op.getLoc(), op.getAxes(),
+        builder.getArrayAttr(
+            {place(block, Access::Read), place(whole, Access::Write)}),
+        blocks.outer, blocks.piece, blocks.row, getElementTypeOrSelf(whole));
+  }
+
+  void lowerReduceScatter(pm::ReduceScatterOp op) {
+    Value whole = op.getInput(), block = op.getResult();
+    Blocks blocks(block.getType(), whole.getType(), op.getDim());
+    pmrt::ReduceScatterOp::create(
+        builder, op.getLoc(), pm::stringifyReductionKind(op.getKind()),
+        op.getAxes(),
+        builder.getArrayAttr(
+            {place(whole, Access::Read), place(block, Access::Write)}),
+        blocks.outer, blocks.piece, blocks.row, getElementTypeOrSelf(whole));
+  }
+
   func::FuncOp function;
   StorageAssignment &storage;
   KernelTable &kernels;
@@ -208,122 +180,82 @@ struct LowerToRuntime
       return signalPassFailure();
     }
     KernelTable kernels(module);
-    auto roles =
-        buffers.getProgram().getBody().front().getOps<pm::RoleOp>();
-    for (pm::RoleOp role : llvm::to_vector(roles))
-      if (failed(lowerRole(role, buffers, kernels)))
+    Channels channels(buffers.getProgram());
+    // What no role names belongs to the first: a run keeps and saves it.
+    llvm::DenseSet<Attribute> named;
+    SmallVector<RoleProgram> programs;
+    auto roles = llvm::to_vector(
+        buffers.getProgram().getBody().front().getOps<pm::RoleOp>());
+    for (pm::RoleOp role : roles) {
+      FailureOr<RoleProgram> program = RoleProgram::get(module, role);
+      if (failed(program))
         return signalPassFailure();
+      programs.push_back(std::move(*program));
+    }
+    for (size_t index = 0; index < roles.size(); ++index) {
+      auto belongs = [&](Attribute buffer) {
+        return programs[index].names(buffer) ||
+               (index == 0 && llvm::none_of(programs, [&](auto &program) {
+                  return program.names(buffer);
+                }));
+      };
+      SmallVector<pm::BufferOp> own;
+      for (pm::BufferOp buffer : buffers.getBuffers())
+        if (belongs(FlatSymbolRefAttr::get(buffer.getSymNameAttr())))
+          own.push_back(buffer);
+      if (failed(lowerRole(roles[index], programs[index], own, buffers, kernels,
+                           channels)))
+        return signalPassFailure();
+    }
     for (auto function :
          llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
       if (function->hasAttr(pm::kFragmentAttr))
         function.erase();
   }
 
-  LogicalResult lowerRole(pm::RoleOp role, const ProgramBuffers &buffers,
-                          KernelTable &kernels);
-};
-
-/// The fragment functions that a role's actions run, by kind and stage.
-struct Fragments {
-  SmallVector<func::FuncOp> functions;
-
-  func::FuncOp lookup(pm::FragmentKind kind, int64_t stage) {
-    for (func::FuncOp function : functions) {
-      auto fragment = function->getAttrOfType<pm::FragmentAttr>(pm::kFragmentAttr);
-      if (fragment.getKind() == kind && fragment.getStage() == stage)
-        return function;
-    }
-    return {};
-  }
+  LogicalResult lowerRole(pm::RoleOp role, const RoleProgram &program,
+                          ArrayRef<pm::BufferOp> own,
+                          const ProgramBuffers &buffers, KernelTable &kernels,
+                          const Channels &channels);
 };
 
 } // namespace
 
-/// The fewest slots of an activation such that no two micro-batches whose value
-/// is alive at once share one. Alive from the first action that writes it to
-/// the last that reads it.
-static int64_t countSlots(FlatSymbolRefAttr buffer, ArrayRef<pm::ActionOp> actions,
-                          Fragments &fragments, int64_t microBatches) {
-  if (microBatches == 1)
-    return 1;
-  SmallVector<std::pair<int64_t, int64_t>> alive(microBatches, {-1, -1});
-  for (auto [index, entry] : llvm::enumerate(actions)) {
-    pm::ActionOp action = entry;
-    func::FuncOp function =
-        fragments.lookup(action.getKind(), action.getStage());
-    if (!function)
-      continue;
-    bool uses = false;
-    for (unsigned i = 0, e = function.getNumArguments(); i < e; ++i)
-      uses |= function.getArgAttr(i, pm::kBufferAttr) == buffer;
-    for (unsigned i = 0, e = function.getNumResults(); i < e; ++i)
-      uses |= function.getResultAttr(i, pm::kBufferAttr) == buffer;
-    int64_t microBatch = action.getMicroBatch();
-    if (!uses || microBatch < 0 || microBatch >= microBatches)
-      continue;
-    auto fragment = function->getAttrOfType<pm::FragmentAttr>(pm::kFragmentAttr);
-    if (!fragment.isPerMicroBatch())
-      return microBatches; // seen whole
-    auto &interval = alive[microBatch];
-    if (interval.first < 0)
-      interval.first = index;
-    interval.second = index;
-  }
-  for (int64_t slots = 1; slots < microBatches; ++slots) {
-    bool valid = true;
-    for (int64_t a = 0; a < microBatches; ++a)
-      for (int64_t b = a + slots; b < microBatches; b += slots)
-        valid &= alive[a].second < alive[b].first ||
-                 alive[b].second < alive[a].first;
-    if (valid)
-      return slots;
-  }
-  return microBatches;
-}
-
 LogicalResult LowerToRuntime::lowerRole(pm::RoleOp role,
+                                        const RoleProgram &program,
+                                        ArrayRef<pm::BufferOp> own,
                                         const ProgramBuffers &buffers,
-                                        KernelTable &kernels) {
-  ModuleOp module = getOperation();
-  auto actions = llvm::to_vector(role.getBody().front().getOps<pm::ActionOp>());
-  if (actions.empty())
-    return role.emitOpError("has no actions; run pm-schedule before "
-                            "pm-lower-to-runtime");
-  Fragments fragments;
-  for (auto function : module.getOps<func::FuncOp>())
-    if (function->hasAttr(pm::kFragmentAttr))
-      fragments.functions.push_back(function);
-
+                                        KernelTable &kernels,
+                                        const Channels &channels) {
   // Places of all fragments, and the buffers that turn out to be another's.
-  BufferUses uses(module);
   SmallVector<std::unique_ptr<StorageAssignment>> storages;
   llvm::MapVector<Attribute, FlatSymbolRefAttr> aliases;
   int64_t scratchBytes = 0;
-  for (func::FuncOp function : fragments.functions) {
+  for (func::FuncOp function : program.getFragments()) {
     storages.push_back(
-        std::make_unique<StorageAssignment>(function, buffers, uses));
+        std::make_unique<StorageAssignment>(function, buffers, program));
     scratchBytes = std::max(scratchBytes, storages.back()->getScratchBytes());
     for (auto &[output, source] : storages.back()->getAliases())
       aliases.insert({output, source});
   }
 
-  OpBuilder builder(module.getContext());
-  builder.setInsertionPointToEnd(module.getBody());
-  auto program = pmrt::RoleOp::create(
+  OpBuilder builder(&getContext());
+  builder.setInsertionPointToEnd(getOperation().getBody());
+  auto lowered = pmrt::RoleOp::create(
       builder, role.getLoc(),
       "role_" + std::to_string(role.getPipelineRank()), 0, 0, 0);
-  builder.createBlock(&program.getBody());
+  builder.createBlock(&lowered.getBody());
 
   int64_t offset = 0;
   llvm::DenseMap<Attribute, pmrt::BufferOp> placed;
   SmallVector<Attribute> accumulators;
-  for (pm::BufferOp buffer : buffers.getBuffers()) {
+  for (pm::BufferOp buffer : own) {
     auto name = FlatSymbolRefAttr::get(buffer.getSymNameAttr());
     int64_t bytes = getByteSize(buffer.getType());
     int64_t microBatches = buffers.getNumMicroBatches(buffer);
     int64_t slots = buffer.getKind() == pm::BufferKind::Input
                         ? microBatches
-                        : countSlots(name, actions, fragments, microBatches);
+                        : program.countSlots(name, microBatches);
     int64_t stride =
         buffer.getKind() == pm::BufferKind::Input ? bytes : alignUp(bytes);
     int64_t place = offset;
@@ -335,7 +267,7 @@ LogicalResult LowerToRuntime::lowerRole(pm::RoleOp role,
     placed[name] = pmrt::BufferOp::create(builder, buffer.getLoc(),
                                           buffer.getSymName(), place, bytes,
                                           slots, stride, buffer.getType());
-    if (buffers.accumulates(buffer))
+    if (buffers.accumulates(buffer) && program.isWrittenPerMicroBatch(name))
       accumulators.push_back(name);
   }
   // An output may stand before the buffer that it shares.
@@ -352,7 +284,8 @@ LogicalResult LowerToRuntime::lowerRole(pm::RoleOp role,
   };
 
   bool zeroed = accumulators.empty();
-  for (auto [function, storage] : llvm::zip(fragments.functions, storages)) {
+  for (size_t i = 0; i < storages.size(); ++i) {
+    func::FuncOp function = program.getFragments()[i];
     auto fragment = function->getAttrOfType<pm::FragmentAttr>(pm::kFragmentAttr);
     auto body = pmrt::BodyOp::create(builder, function.getLoc(),
                                      function.getSymName(),
@@ -364,7 +297,7 @@ LogicalResult LowerToRuntime::lowerRole(pm::RoleOp role,
       zeroAccumulators();
       zeroed = true;
     }
-    if (failed(BodyLowering(function, *storage, kernels, builder).run()))
+    if (failed(BodyLowering(function, *storages[i], kernels, builder).run()))
       return failure();
   }
   // Accumulators begin each step at zero even where there is no prologue.
@@ -378,18 +311,22 @@ LogicalResult LowerToRuntime::lowerRole(pm::RoleOp role,
     }
     pmrt::ActionOp::create(builder, role.getLoc(), "zero_accumulators", 0);
   }
-  for (pm::ActionOp action : actions) {
-    func::FuncOp function =
-        fragments.lookup(action.getKind(), action.getStage());
-    if (!function)
-      return action.emitOpError("runs ")
-             << pm::stringifyFragmentKind(action.getKind()) << " of stage "
-             << action.getStage() << ", but the module has no such fragment";
-    pmrt::ActionOp::create(builder, action.getLoc(), function.getSymName(),
-                           action.getMicroBatch());
+  for (Operation *entry : program.getEntries()) {
+    if (auto action = dyn_cast<pm::ActionOp>(entry))
+      pmrt::ActionOp::create(builder, action.getLoc(),
+                             program.lookup(action).getSymName(),
+                             action.getMicroBatch());
+    else if (auto send = dyn_cast<pm::SendOp>(entry))
+      pmrt::SendOp::create(builder, send.getLoc(), send.getBuffer(),
+                           send.getPeer(), send.getMicroBatch(),
+                           channels.lookup(send));
+    else if (auto receive = dyn_cast<pm::ReceiveOp>(entry))
+      pmrt::ReceiveOp::create(builder, receive.getLoc(), receive.getBuffer(),
+                              receive.getPeer(), receive.getMicroBatch(),
+                              channels.lookup(receive));
   }
-  program.setScratchOffset(offset);
-  program.setScratchBytes(scratchBytes);
-  program.setArenaBytes(offset + alignUp(scratchBytes));
+  lowered.setScratchOffset(offset);
+  lowered.setScratchBytes(scratchBytes);
+  lowered.setArenaBytes(offset + alignUp(scratchBytes));
   return success();
 }

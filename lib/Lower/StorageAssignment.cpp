@@ -7,52 +7,10 @@
 using namespace mlir;
 using namespace pipemesh;
 
-//===----------------------------------------------------------------------===//
-// BufferUses
-//===----------------------------------------------------------------------===//
-
-BufferUses::BufferUses(ModuleOp module) {
-  for (auto function : module.getOps<func::FuncOp>())
-    if (function->hasAttr(pm::kFragmentAttr))
-      for (unsigned i = 0, e = function.getNumArguments(); i < e; ++i)
-        if (Attribute buffer = function.getArgAttr(i, pm::kBufferAttr))
-          readers[buffer].push_back(function);
-}
-
-bool BufferUses::isLastReader(pm::BufferOp buffer,
-                              func::FuncOp function) const {
-  auto fragmentOf = [](Operation *op) {
-    return op->getAttrOfType<pm::FragmentAttr>(pm::kFragmentAttr);
-  };
-  auto it = readers.find(FlatSymbolRefAttr::get(buffer.getSymNameAttr()));
-  if (it == readers.end())
-    return false;
-  pm::FragmentAttr fragment = fragmentOf(function);
-  bool last = llvm::all_of(it->second, [&](Operation *reader) {
-    return reader == function ||
-           fragmentOf(reader).getKind() < fragment.getKind();
-  });
-  if (!last)
-    return false;
-  if (buffer.getKind() == pm::BufferKind::Activation)
-    return true;
-  return fragment.getKind() == pm::FragmentKind::Update &&
-         (buffer.getKind() == pm::BufferKind::Accumulator ||
-          buffer.getKind() == pm::BufferKind::Value);
-}
-
-bool BufferUses::hasReader(Attribute buffer) const {
-  return readers.contains(buffer);
-}
-
-//===----------------------------------------------------------------------===//
-// StorageAssignment
-//===----------------------------------------------------------------------===//
-
 StorageAssignment::StorageAssignment(func::FuncOp function,
                                      const ProgramBuffers &buffers,
-                                     const BufferUses &uses)
-    : function(function), buffers(buffers), uses(uses) {
+                                     const RoleProgram &role)
+    : function(function), buffers(buffers), role(role) {
   for (auto [position, op] : llvm::enumerate(function.getBody().front()))
     positions[&op] = position;
   assignRoots();
@@ -114,7 +72,7 @@ bool StorageAssignment::canTakeOver(Value value, int64_t position,
   pm::BufferOp buffer = buffers.lookup(name);
   // A dead activation, an accumulator whose sum is consumed: the memory is free
   // until it is written again. Inputs and state keep their values.
-  return buffer && uses.isLastReader(buffer, function);
+  return buffer && role.isLastReader(buffer, function);
 }
 
 void StorageAssignment::assignRoots() {
@@ -170,14 +128,14 @@ void StorageAssignment::pinResults() {
       continue;
     if (root.buffer) {
       // The value lies in another buffer. An output that nobody reads as an
-      // argument is that buffer; anything else is copied.
+      // argument before it is written is that buffer; anything else is copied.
       pm::BufferOp source = buffers.lookup(root.buffer);
       pm::BufferOp output = buffers.lookup(target);
       bool canAlias = source && output &&
                       output.getKind() == pm::BufferKind::Output &&
-                      !uses.hasReader(target) && !aliases.contains(target) &&
+                      !role.isReadUpTo(target, function) && !aliases.contains(target) &&
                       source.getType() == output.getType() &&
-                      uses.isLastReader(source, function);
+                      role.isLastReader(source, function);
       if (canAlias)
         aliases[target] = root.buffer;
       else

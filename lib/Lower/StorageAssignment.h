@@ -12,7 +12,7 @@
 #define PIPEMESH_LIB_LOWER_STORAGEASSIGNMENT_H
 
 #include "ProgramBuffers.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "RoleProgram.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace pipemesh {
@@ -23,20 +23,6 @@ inline constexpr int64_t kAlignment = 64;
 inline int64_t alignUp(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
-
-/// Facts about buffers that need all fragments: who reads and writes them.
-class BufferUses {
-public:
-  explicit BufferUses(mlir::ModuleOp module);
-  /// Whether no fragment reads the buffer's value after `function` has: of all
-  /// readers it is the last in the order P, F, I, W, B, U, and it either runs
-  /// once a step or reads a value that each micro-batch makes anew.
-  bool isLastReader(pm::BufferOp buffer, mlir::func::FuncOp function) const;
-  bool hasReader(mlir::Attribute buffer) const;
-
-private:
-  llvm::DenseMap<mlir::Attribute, llvm::SmallVector<mlir::Operation *>> readers;
-};
 
 struct Root {
   int64_t bytes = 0;
@@ -58,7 +44,7 @@ class StorageAssignment {
 public:
   /// Emits a diagnostic and becomes invalid when a fragment cannot be placed.
   StorageAssignment(mlir::func::FuncOp function, const ProgramBuffers &buffers,
-                    const BufferUses &uses);
+                    const RoleProgram &role);
 
   const Root &lookup(mlir::Value value) const {
     return roots[rootOf.lookup(value)];
@@ -92,7 +78,7 @@ private:
 
   mlir::func::FuncOp function;
   const ProgramBuffers &buffers;
-  const BufferUses &uses;
+  const RoleProgram &role;
   llvm::DenseMap<mlir::Operation *, int64_t> positions;
   llvm::DenseMap<mlir::Value, unsigned> rootOf;
   llvm::SmallVector<Root> roots;

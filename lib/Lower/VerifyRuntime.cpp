@@ -4,6 +4,7 @@
 #include "pipemesh/Dialect/PMRT/PMRT.h"
 #include "pipemesh/Lower/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace pipemesh {
@@ -52,11 +53,15 @@ struct VerifyRuntime : pipemesh::impl::VerifyRuntimeBase<VerifyRuntime> {
     for (auto role : getOperation().getOps<pmrt::RoleOp>())
       if (failed(verifyRole(role)))
         return signalPassFailure();
+    if (failed(verifyChannels()))
+      signalPassFailure();
   }
 
   LogicalResult verifyRole(pmrt::RoleOp role);
   LogicalResult verifyBuffers(pmrt::RoleOp role);
   LogicalResult verifyBody(pmrt::RoleOp role, pmrt::BodyOp body);
+  LogicalResult verifyChannels();
+  LogicalResult verifyProgress();
 
   llvm::StringMap<pmrt::BufferOp> buffers;
 };
@@ -106,7 +111,8 @@ LogicalResult VerifyRuntime::verifyBuffers(pmrt::RoleOp role) {
 }
 
 LogicalResult VerifyRuntime::verifyBody(pmrt::RoleOp role, pmrt::BodyOp body) {
-  bool wholeStep = body.getKind() == "prologue" || body.getKind() == "update";
+  bool wholeStep = body.getKind() == "prologue" ||
+                   body.getKind() == "reduce" || body.getKind() == "update";
   ByteRanges written;
   for (Operation &op : body.getBody().front()) {
     auto places = op.getAttrOfType<ArrayAttr>("places");
@@ -186,4 +192,128 @@ LogicalResult VerifyRuntime::verifyRole(pmrt::RoleOp role) {
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
+}
+
+namespace {
+/// Sends and receives of one channel, each in the order of its role.
+struct Channel {
+  int64_t sender, receiver;
+  pmrt::BufferOp buffer;
+  SmallVector<Operation *> sends, receives;
+};
+} // namespace
+
+/// What one role sends on a channel, the other receives: the same buffer, of the
+/// same size, the same micro-batches in the same order.
+LogicalResult VerifyRuntime::verifyChannels() {
+  llvm::MapVector<int64_t, Channel> channels;
+  llvm::StringMap<int64_t> rankOf;
+  for (auto [rank, role] :
+       llvm::enumerate(getOperation().getOps<pmrt::RoleOp>()))
+    rankOf[role.getSymName()] = rank;
+  auto add = [&](pmrt::RoleOp role, auto transfer, int64_t sender,
+                 int64_t receiver, bool sends) -> LogicalResult {
+    auto buffer = dyn_cast_or_null<pmrt::BufferOp>(
+        SymbolTable::lookupSymbolIn(role, transfer.getBuffer()));
+    if (!buffer)
+      return transfer.emitOpError("moves ")
+             << transfer.getBufferAttr() << ", which is no buffer of the role";
+    if (static_cast<int64_t>(transfer.getPeer()) == rankOf[role.getSymName()] ||
+        transfer.getPeer() >= rankOf.size())
+      return transfer.emitOpError("has the peer ")
+             << transfer.getPeer() << ", which is not another of "
+             << rankOf.size() << " roles";
+    auto [it, isNew] =
+        channels.insert({static_cast<int64_t>(transfer.getChannel()),
+                         {sender, receiver, buffer, {}, {}}});
+    Channel &channel = it->second;
+    if (channel.sender != sender || channel.receiver != receiver ||
+        channel.buffer.getSymName() != buffer.getSymName())
+      return transfer.emitOpError("uses channel ")
+             << transfer.getChannel() << " for '" << buffer.getSymName()
+             << "' from " << sender << " to " << receiver
+             << ", but it belongs to '" << channel.buffer.getSymName()
+             << "' from " << channel.sender << " to " << channel.receiver;
+    if (channel.buffer.getType() != buffer.getType())
+      return transfer.emitOpError("moves ")
+             << buffer.getType() << ", but the other role has "
+             << channel.buffer.getType();
+    (sends ? channel.sends : channel.receives).push_back(transfer);
+    return success();
+  };
+  for (auto role : getOperation().getOps<pmrt::RoleOp>()) {
+    int64_t self = rankOf[role.getSymName()];
+    for (Operation &op : role.getBody().front()) {
+      LogicalResult added = success();
+      if (auto send = dyn_cast<pmrt::SendOp>(op))
+        added = add(role, send, self, send.getPeer(), true);
+      else if (auto receive = dyn_cast<pmrt::ReceiveOp>(op))
+        added = add(role, receive, receive.getPeer(), self, false);
+      if (failed(added))
+        return failure();
+    }
+  }
+  for (auto &[number, channel] : channels) {
+    for (size_t i = 0;
+         i < std::max(channel.sends.size(), channel.receives.size()); ++i) {
+      if (i >= channel.receives.size())
+        return channel.sends[i]->emitOpError("on channel ")
+               << number << " is received by nobody";
+      if (i >= channel.sends.size())
+        return channel.receives[i]->emitOpError("on channel ")
+               << number << " waits for what nobody sends";
+      auto send = cast<pmrt::SendOp>(channel.sends[i]);
+      auto receive = cast<pmrt::ReceiveOp>(channel.receives[i]);
+      if (send.getMicroBatch() != receive.getMicroBatch()) {
+        auto diagnostic = receive.emitOpError("takes micro-batch ")
+                          << receive.getMicroBatch() << " from channel "
+                          << number << ", where micro-batch "
+                          << send.getMicroBatch() << " comes";
+        diagnostic.attachNote(send.getLoc()) << "sent here";
+        return diagnostic;
+      }
+    }
+  }
+  return verifyProgress();
+}
+
+/// Runs the roles side by side: a send never waits, a receive waits for its
+/// send. All of them come to their end.
+LogicalResult VerifyRuntime::verifyProgress() {
+  struct State {
+    Block::iterator next, end;
+  };
+  SmallVector<State> roles;
+  for (auto role : getOperation().getOps<pmrt::RoleOp>())
+    roles.push_back(
+        {role.getBody().front().begin(), role.getBody().front().end()});
+  llvm::DenseMap<int64_t, int64_t> arrived;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (State &role : roles)
+      for (; role.next != role.end; ++role.next, moved = true) {
+        if (auto send = dyn_cast<pmrt::SendOp>(*role.next))
+          ++arrived[send.getChannel()];
+        else if (auto receive = dyn_cast<pmrt::ReceiveOp>(*role.next))
+          if (--arrived[receive.getChannel()] < 0) {
+            arrived[receive.getChannel()] = 0;
+            break;
+          }
+      }
+  }
+  std::optional<InFlightDiagnostic> diagnostic;
+  for (auto [rank, role] : llvm::enumerate(roles)) {
+    if (role.next == role.end)
+      continue;
+    if (diagnostic) {
+      diagnostic->attachNote(role.next->getLoc())
+          << "role " << rank << " waits here";
+      continue;
+    }
+    diagnostic.emplace(role.next->emitOpError("on channel "));
+    *diagnostic << cast<pmrt::ReceiveOp>(*role.next).getChannel()
+                << " waits for a send that waits for it, over the receives of "
+                   "other roles";
+  }
+  return diagnostic ? failure() : success();
 }

@@ -73,3 +73,137 @@ pmrt.role @role_0 arena 64 scratch 64 : 0 {
     pmrt.call @nothing [#pmrt.place<update @x + 0 : 64>]
   }
 }
+
+// -----
+
+pmrt.role @role_0 arena 64 scratch 64 : 0 {
+  // expected-error @below {{moves @x, which is no buffer of the role}}
+  pmrt.send @x to 1 micro_batch 0 channel 0
+}
+pmrt.role @role_1 arena 64 scratch 64 : 0 {
+}
+
+// -----
+
+pmrt.role @role_0 arena 64 scratch 64 : 0 {
+  pmrt.buffer @x offset 0 bytes 64 slots 1 stride 64 : tensor<16xf32>
+  // expected-error @below {{has the peer 0, which is not another of 1 roles}}
+  pmrt.send @x to 0 micro_batch 0 channel 0
+}
+
+// -----
+
+pmrt.role @role_0 arena 64 scratch 64 : 0 {
+  pmrt.buffer @x offset 0 bytes 64 slots 1 stride 64 : tensor<16xf32>
+  // expected-error @below {{on channel 4 is received by nobody}}
+  pmrt.send @x to 1 micro_batch 0 channel 4
+}
+pmrt.role @role_1 arena 64 scratch 64 : 0 {
+}
+
+// -----
+
+pmrt.role @role_0 arena 64 scratch 64 : 0 {
+}
+pmrt.role @role_1 arena 64 scratch 64 : 0 {
+  pmrt.buffer @x offset 0 bytes 64 slots 1 stride 64 : tensor<16xf32>
+  // expected-error @below {{on channel 0 waits for what nobody sends}}
+  pmrt.receive @x from 0 micro_batch 0 channel 0
+}
+
+// -----
+
+pmrt.role @role_0 arena 64 scratch 64 : 0 {
+  pmrt.buffer @x offset 0 bytes 64 slots 1 stride 64 : tensor<16xf32>
+  // expected-note @below {{sent here}}
+  pmrt.send @x to 1 micro_batch 0 channel 0
+}
+pmrt.role @role_1 arena 64 scratch 64 : 0 {
+  pmrt.buffer @x offset 0 bytes 64 slots 1 stride 64 : tensor<16xf32>
+  // expected-error @below {{takes micro-batch 1 from channel 0, where micro-batch 0 comes}}
+  pmrt.receive @x from 0 micro_batch 1 channel 0
+}
+
+// -----
+
+pmrt.role @role_0 arena 64 scratch 64 : 0 {
+  pmrt.buffer @x offset 0 bytes 64 slots 1 stride 64 : tensor<16xf32>
+  pmrt.send @x to 1 micro_batch 0 channel 0
+}
+pmrt.role @role_1 arena 64 scratch 64 : 0 {
+  pmrt.buffer @x offset 0 bytes 64 slots 1 stride 64 : tensor<8xf64>
+  // expected-error @below {{moves 'tensor<8xf64>', but the other role has 'tensor<16xf32>'}}
+  pmrt.receive @x from 0 micro_batch 0 channel 0
+}
+
+// -----
+
+pmrt.role @role_0 arena 128 scratch 128 : 0 {
+  pmrt.buffer @x offset 0 bytes 64 slots 1 stride 64 : tensor<16xf32>
+  pmrt.buffer @y offset 64 bytes 64 slots 1 stride 64 : tensor<16xf32>
+  pmrt.send @x to 1 micro_batch 0 channel 0
+  // expected-error @below {{uses channel 0 for 'y' from 0 to 1, but it belongs to 'x' from 0 to 1}}
+  pmrt.send @y to 1 micro_batch 0 channel 0
+}
+pmrt.role @role_1 arena 64 scratch 64 : 0 {
+}
+
+// -----
+
+// Each waits for the other before it sends.
+pmrt.role @role_0 arena 128 scratch 128 : 0 {
+  pmrt.buffer @x offset 0 bytes 64 slots 1 stride 64 : tensor<16xf32>
+  pmrt.buffer @y offset 64 bytes 64 slots 1 stride 64 : tensor<16xf32>
+  // expected-error @below {{on channel 1 waits for a send that waits for it, over the receives of other roles}}
+  pmrt.receive @y from 1 micro_batch 0 channel 1
+  pmrt.send @x to 1 micro_batch 0 channel 0
+}
+pmrt.role @role_1 arena 128 scratch 128 : 0 {
+  pmrt.buffer @x offset 0 bytes 64 slots 1 stride 64 : tensor<16xf32>
+  pmrt.buffer @y offset 64 bytes 64 slots 1 stride 64 : tensor<16xf32>
+  // expected-note @below {{role 1 waits here}}
+  pmrt.receive @x from 0 micro_batch 0 channel 0
+  pmrt.send @y to 0 micro_batch 0 channel 1
+}
+
+// -----
+
+pmrt.role @role_0 arena 256 scratch 256 : 0 {
+  pmrt.buffer @x offset 0 bytes 64 slots 1 stride 64 : tensor<16xf32>
+  pmrt.buffer @y offset 64 bytes 128 slots 1 stride 128 : tensor<32xf32>
+  pmrt.body @stage0_update "update" stage 0 {
+    // expected-error @below {{has a block of 64 bytes, but 2 pieces of 16 elements have 128}}
+    pmrt.all_gather over ["tp"] [#pmrt.place<read @x + 0 : 64>, #pmrt.place<write @y + 0 : 128>] outer 2 piece 16 row 16 : f32
+  }
+}
+
+// -----
+
+pmrt.role @role_0 arena 256 scratch 256 : 0 {
+  pmrt.buffer @x offset 0 bytes 64 slots 1 stride 64 : tensor<16xf32>
+  pmrt.buffer @y offset 64 bytes 128 slots 1 stride 128 : tensor<32xf32>
+  pmrt.body @stage0_update "update" stage 0 {
+    // expected-error @below {{has a whole of 64 bytes, but 1 rows of 32 elements have 128}}
+    pmrt.reduce_scatter "sum" over ["tp"] [#pmrt.place<read @x + 0 : 64>, #pmrt.place<write @y + 0 : 64>] outer 1 piece 16 row 32 : f32
+  }
+}
+
+// -----
+
+pmrt.role @role_0 arena 256 scratch 256 : 0 {
+  pmrt.buffer @x offset 0 bytes 64 slots 1 stride 64 : tensor<16xf32>
+  pmrt.body @stage0_update "update" stage 0 {
+    // expected-error @below {{needs the places of a block and of the whole, but has 1}}
+    pmrt.all_gather over ["tp"] [#pmrt.place<read @x + 0 : 64>] outer 1 piece 16 row 16 : f32
+  }
+}
+
+// -----
+
+pmrt.role @role_0 arena 256 scratch 256 : 0 {
+  pmrt.buffer @x offset 0 bytes 64 slots 1 stride 64 : tensor<16xf32>
+  pmrt.body @stage0_update "update" stage 0 {
+    // expected-error @below {{has pieces of 16 elements in a row of 8, 1 times; a piece is part of a row}}
+    pmrt.all_gather over ["tp"] [#pmrt.place<read @x + 0 : 64>, #pmrt.place<write @x + 0 : 32>] outer 1 piece 16 row 8 : f32
+  }
+}

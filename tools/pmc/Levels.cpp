@@ -5,15 +5,12 @@
 #include "pipemesh/Lower/Passes.h"
 #include "pipemesh/Pipeline/Passes.h"
 #include "pipemesh/Shard/Passes.h"
+#include "pipemesh/Support/Cluster.h"
 #include "mlir/Pass/PassManager.h"
 
 using namespace llvm;
 using namespace pipemesh;
 using mlir::OpPassManager;
-
-/// The largest all-reduce that is made of several: long enough that its latency
-/// does not count, short enough to stay in a cache.
-static constexpr int64_t kBucketBytes = 32 << 20;
 
 SmallVector<Level> pipemesh::getLevels(bool train, const Recipe &recipe,
                                        const StrategyOptions &options) {
@@ -35,7 +32,9 @@ SmallVector<Level> pipemesh::getLevels(bool train, const Recipe &recipe,
                     }});
   levels.push_back({"fragments", buildFragmentPipeline});
   levels.push_back({"partitioned", [](OpPassManager &manager) {
-                      buildPartitionPipeline(manager, kBucketBytes);
+                      buildPartitionPipeline(
+                          manager,
+                          suggestBucketBytes(Cluster::getHost().getOutermost()));
                     }});
   levels.push_back({"scheduled", [&options](OpPassManager &manager) {
                       buildSchedulePipeline(manager, options.schedule);

@@ -1,53 +1,107 @@
-//===- Report.cpp ---------------------------------------------------------===//
+//===- Report.cpp - what a program costs ----------------------------------===//
 
 #include "Report.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Dialect/PMRT/PMRT.h"
+#include "pipemesh/Lower/RoleCosts.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/Support/FormatVariadic.h"
+#include <map>
 
 using namespace mlir;
 using namespace pipemesh;
+namespace json = llvm::json;
 
-static std::string bytesText(double bytes) {
-  const char *units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  unsigned unit = 0;
-  while (bytes >= 1024 && unit < 4)
-    bytes /= 1024, ++unit;
-  return llvm::formatv(unit == 0 ? "{0:f0} {1}" : "{0:f2} {1}", bytes,
-                       units[unit]);
+//===----------------------------------------------------------------------===//
+// Axes and ranks
+//===----------------------------------------------------------------------===//
+
+/// The dimension of the strategy that an axis is (part of): "tp" of "tp.kv".
+static StringRef labelOf(StringRef axis) { return axis.split('.').first; }
+
+static std::string labelOf(ArrayRef<std::string> axes) {
+  SmallVector<StringRef> labels;
+  for (StringRef axis : axes)
+    if (!llvm::is_contained(labels, labelOf(axis)))
+      labels.push_back(labelOf(axis));
+  return llvm::join(labels, ",");
 }
 
-static void printRanks(pm::MeshOp mesh, llvm::raw_ostream &os) {
-  SmallVector<pm::MeshAxisAttr> spatial;
-  os << "mesh\n";
+namespace {
+/// A dimension of the strategy that divides ranks.
+struct Dimension {
+  StringRef label;
+  int64_t size = 1;
+  bool isStage = false;
+};
+} // namespace
+
+/// The spatial and stage axes, neighbours of one label joined.
+static SmallVector<Dimension> getDimensions(pm::MeshOp mesh) {
+  SmallVector<Dimension> dimensions;
   for (auto axis : mesh.getAxes().getAsRange<pm::MeshAxisAttr>()) {
-    os << llvm::formatv("  {0,-6} {1,-9} {2}\n", axis.getName().getValue(),
-                        pm::stringifyAxisKind(axis.getKind()), axis.getSize());
-    if (axis.getKind() == pm::AxisKind::Spatial)
-      spatial.push_back(axis);
+    if (axis.getKind() == pm::AxisKind::Temporal)
+      continue;
+    StringRef label = labelOf(axis.getName().getValue());
+    if (dimensions.empty() || dimensions.back().label != label)
+      dimensions.push_back({label});
+    dimensions.back().size *= axis.getSize();
+    dimensions.back().isStage |= axis.getKind() == pm::AxisKind::Stage;
   }
-  int64_t ranks = mesh.getNumRanksPerStage();
-  os << "ranks\n";
+  return dimensions;
+}
+
+static json::Array makeRanks(ArrayRef<Dimension> dimensions, int64_t ranks) {
+  json::Array list;
   for (int64_t rank = 0; rank < ranks; ++rank) {
-    os << llvm::formatv("  {0,-4}", rank);
-    int64_t rest = rank, stride = ranks;
-    for (pm::MeshAxisAttr axis : spatial) {
-      stride /= axis.getSize();
-      os << " " << axis.getName().getValue() << "=" << rest / stride;
+    json::Object coordinates;
+    int64_t rest = rank, stride = ranks, role = 0;
+    for (const Dimension &dimension : dimensions) {
+      stride /= dimension.size;
+      coordinates[dimension.label] = rest / stride;
+      if (dimension.isStage)
+        role = rest / stride;
       rest %= stride;
     }
-    os << "\n";
+    list.push_back(json::Object{{"rank", rank},
+                                {"coordinates", std::move(coordinates)},
+                                {"role", role}});
+  }
+  return list;
+}
+
+//===----------------------------------------------------------------------===//
+// Roles
+//===----------------------------------------------------------------------===//
+
+static const char *const kMemoryKinds[] = {"weights", "moments",     "gradients",
+                                           "activations", "inputs", "other",
+                                           "scratch"};
+
+static StringRef memoryKindOf(pm::BufferOp buffer) {
+  StringRef role = buffer.getRole().value_or("");
+  switch (buffer.getKind()) {
+  case pm::BufferKind::State:
+    return role == "parameter"           ? "weights"
+           : role.starts_with("moment") ? "moments"
+                                         : "other";
+  case pm::BufferKind::Accumulator:
+    return "gradients";
+  case pm::BufferKind::Activation:
+    return "activations";
+  case pm::BufferKind::Input:
+    return "inputs";
+  default:
+    return role == "gradient" ? "gradients" : "other";
   }
 }
 
-static void printMemory(pm::ProgramOp program, pmrt::RoleOp role,
-                        llvm::raw_ostream &os) {
+static json::Object makeMemory(pm::ProgramOp program, pmrt::RoleOp role) {
   llvm::StringMap<pm::BufferOp> declared;
   for (auto buffer : program.getBody().front().getOps<pm::BufferOp>())
     declared[buffer.getSymName()] = buffer;
-  llvm::MapVector<StringRef, int64_t> byKind;
+  llvm::StringMap<int64_t> byKind;
   llvm::DenseSet<int64_t> seen;
   for (auto buffer : role.getBody().front().getOps<pmrt::BufferOp>()) {
     pm::BufferOp info = declared.lookup(buffer.getSymName());
@@ -55,89 +109,116 @@ static void printMemory(pm::ProgramOp program, pmrt::RoleOp role,
     // A buffer that shares another's place is not counted again.
     if (!info || (bytes > 0 && !seen.insert(buffer.getOffset()).second))
       continue;
-    StringRef kind = info.getKind() == pm::BufferKind::State
-                         ? info.getRole().value_or("state")
-                         : pm::stringifyBufferKind(info.getKind());
-    byKind[kind] += bytes;
+    byKind[memoryKindOf(info)] += bytes;
   }
   byKind["scratch"] = role.getScratchBytes();
-  os << "memory of a rank\n";
-  for (auto &[kind, bytes] : byKind)
-    os << llvm::formatv("  {0,-12} {1,12}\n", kind, bytesText(bytes));
-  os << llvm::formatv("  {0,-12} {1,12}\n", "all",
-                      bytesText(role.getArenaBytes()));
+  json::Object memory{
+      {"arena", static_cast<int64_t>(role.getArenaBytes())}};
+  for (StringRef kind : kMemoryKinds)
+    memory[kind] = byKind.lookup(kind);
+  return memory;
 }
 
-/// Multiply-adds of a GEMM, counted as two operations.
-static double flopsOf(pmrt::GemmOp op) {
-  double flops = 2.0 * op.getM() * op.getN() * op.getK();
-  for (int64_t size : op.getBatch())
-    flops *= size;
-  return flops;
+/// The name with each number that stands alone replaced: "model.layers.*.mlp".
+static std::string withoutNumbers(StringRef name) {
+  SmallVector<StringRef> parts;
+  name.split(parts, '.');
+  for (StringRef &part : parts)
+    if (!part.empty() && llvm::all_of(part, llvm::isDigit))
+      part = "*";
+  return llvm::join(parts, ".");
 }
 
-static void printWork(pm::MeshOp mesh, pmrt::RoleOp role,
-                      llvm::raw_ostream &os) {
-  llvm::StringMap<int64_t> runs;
-  for (auto action : role.getBody().front().getOps<pmrt::ActionOp>())
-    ++runs[action.getFragment()];
-  os << "work of a rank in a step\n"
-     << "  fragment                 runs  instructions     gemms   kernels      "
-        "GFLOP of gemms\n";
-  struct Traffic {
-    double bytes = 0;
-    int64_t calls = 0;
+/// Entries of one axis, kind, fragment and module are one.
+static json::Array makeCommunication(const RoleCosts &costs) {
+  struct Entry {
+    const Exchange *first = nullptr;
+    int64_t bytes = 0, runs = 0;
+    bool sameSize = true;
   };
-  llvm::MapVector<StringRef, Traffic> traffic;
-  for (auto body : role.getBody().front().getOps<pmrt::BodyOp>()) {
-    int64_t instructions = 0, gemms = 0, kernels = 0;
-    double flops = 0;
-    int64_t times = runs.lookup(body.getSymName());
-    for (Operation &op : body.getBody().front()) {
-      ++instructions;
-      if (auto gemm = dyn_cast<pmrt::GemmOp>(op)) {
-        ++gemms;
-        flops += flopsOf(gemm);
-      } else if (isa<pmrt::CallOp>(op)) {
-        ++kernels;
-      } else if (auto reduce = dyn_cast<pmrt::AllReduceOp>(op)) {
-        double bytes = 0, members = 1;
-        std::string name;
-        for (auto place : reduce.getPlaces().getAsRange<pmrt::PlaceAttr>())
-          bytes += place.getBytes();
-        for (auto axis : reduce.getAxes().getAsRange<StringAttr>()) {
-          members *= mesh.lookupAxis(axis.getValue()).getSize();
-          name += (name.empty() ? "" : ",") + axis.getValue().str();
-        }
-        // Each member sends and receives 2(n-1)/n of the operand.
-        Traffic &entry =
-            traffic[StringAttr::get(op.getContext(), name).getValue()];
-        entry.bytes += times * bytes * 2 * (members - 1) / members;
-        entry.calls += times;
-      }
-    }
-    os << llvm::formatv("  {0,-24} {1,4} {2,13} {3,9} {4,9} {5,19:f3}\n",
-                        body.getSymName(), times, instructions, gemms, kernels,
-                        times * flops / 1e9);
+  llvm::MapVector<std::string, Entry, std::map<std::string, unsigned>> entries;
+  for (const Exchange &exchange : costs.exchanges) {
+    std::string key =
+        llvm::join(ArrayRef<std::string>{labelOf(exchange.axes), exchange.kind,
+                                         exchange.fragment,
+                                         withoutNumbers(exchange.module)},
+                   "\n");
+    Entry &entry = entries[key];
+    if (!entry.first)
+      entry.first = &exchange;
+    entry.sameSize &= entry.first->operandBytes == exchange.operandBytes;
+    entry.bytes += exchange.runs * exchange.wireBytes;
+    entry.runs += exchange.runs;
   }
-  os << "bytes that a rank sends in a step\n";
-  if (traffic.empty())
-    os << "  none\n";
-  for (auto &[axes, entry] : traffic)
-    os << llvm::formatv("  {0,-6} all-reduce {1,12} in {2} collectives\n", axes,
-                        bytesText(entry.bytes), entry.calls);
+  json::Array list;
+  for (auto &[key, entry] : entries)
+    list.push_back(json::Object{
+        {"axis", labelOf(entry.first->axes)},
+        {"kind", entry.first->kind},
+        {"fragment", entry.first->fragment},
+        {"module", withoutNumbers(entry.first->module)},
+        {"group_size", entry.first->groupSize},
+        {"operand_bytes", entry.sameSize ? json::Value(entry.first->operandBytes)
+                                         : json::Value(nullptr)},
+        {"runs", entry.runs},
+        {"bytes", entry.bytes}});
+  return list;
 }
 
-void pipemesh::printReport(ModuleOp module, llvm::raw_ostream &os) {
+static json::Array makeFragments(const RoleCosts &costs) {
+  json::Array list;
+  for (const BodyCosts &body : costs.bodies)
+    list.push_back(json::Object{
+        {"name", body.name},
+        {"runs", body.runs},
+        {"instructions", body.instructions},
+        {"gemms", body.gemms},
+        {"kernels", body.kernels},
+        {"gemm_flops", body.runs * body.gemmFlops},
+        {"kernel_flops", body.runs * body.kernelFlops}});
+  return list;
+}
+
+json::Object pipemesh::makeReport(ModuleOp module) {
   pm::MeshOp mesh = pm::lookupMesh(module);
   pm::ProgramOp program;
   for (auto op : module.getOps<pm::ProgramOp>())
     program = op;
   if (!mesh || !program)
-    return;
-  printRanks(mesh, os);
-  for (auto role : module.getOps<pmrt::RoleOp>()) {
-    printMemory(program, role, os);
-    printWork(mesh, role, os);
+    return {};
+  json::Array axes;
+  for (auto axis : mesh.getAxes().getAsRange<pm::MeshAxisAttr>())
+    axes.push_back(
+        json::Object{{"name", axis.getName().getValue()},
+                     {"kind", pm::stringifyAxisKind(axis.getKind())},
+                     {"size", axis.getSize()}});
+  SmallVector<Dimension> dimensions = getDimensions(mesh);
+  int64_t ranks = 1, stages = 1;
+  json::Array labels;
+  for (const Dimension &dimension : dimensions) {
+    ranks *= dimension.size;
+    stages *= dimension.isStage ? dimension.size : 1;
+    labels.push_back(dimension.label);
   }
+  json::Array roles;
+  double whole = 0;
+  for (auto role : module.getOps<pmrt::RoleOp>()) {
+    RoleCosts costs = computeRoleCosts(module, role);
+    whole += static_cast<double>(costs.getFlops()) * (ranks / stages);
+    roles.push_back(json::Object{{"name", role.getSymName()},
+                                 {"ranks", ranks / stages},
+                                 {"memory", makeMemory(program, role)},
+                                 {"weight_bytes", costs.weightBytes},
+                                 {"flops", costs.getFlops()},
+                                 {"fragments", makeFragments(costs)},
+                                 {"communication", makeCommunication(costs)}});
+  }
+  for (json::Value &role : roles) {
+    json::Object &object = *role.getAsObject();
+    object["share"] = whole > 0 ? *object.getNumber("flops") / whole : 0;
+  }
+  return json::Object{{"mesh", std::move(axes)},
+                      {"dimensions", std::move(labels)},
+                      {"ranks", makeRanks(dimensions, ranks)},
+                      {"roles", std::move(roles)}};
 }

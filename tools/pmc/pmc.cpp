@@ -14,6 +14,7 @@
 #include "mlir/Support/Timing.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/ToolOutputFile.h"
 
@@ -33,7 +34,8 @@ cl::opt<int64_t> batch("batch", cl::desc("sequences of a step, over all ranks"),
 cl::opt<int64_t> sequence("sequence", cl::desc("tokens of a sequence"),
                           cl::init(128), cl::cat(category));
 cl::opt<std::string> strategy("strategy",
-                              cl::desc("mesh axes, e.g. \"dp=2,mb=2\""),
+                              cl::desc("mesh axes, outermost first, e.g. "
+                                       "\"dp=2,pp=2,tp=2,mb=4\""),
                               cl::cat(category));
 cl::opt<std::string> schedule("schedule", cl::desc("1f1b or gpipe"),
                               cl::init("1f1b"), cl::cat(category));
@@ -51,8 +53,11 @@ cl::opt<std::string> printAfterEach("print-after-each",
                                     cl::desc("write the IR of each level to a "
                                              "folder"),
                                     cl::value_desc("folder"), cl::cat(category));
-cl::opt<bool> report("report", cl::desc("print sizes and costs"),
-                     cl::cat(category));
+cl::opt<std::string> report("report", cl::ValueOptional,
+                            cl::desc("print ranks, memory, operations and "
+                                     "bytes sent, or write them as JSON to a "
+                                     "file"),
+                            cl::value_desc("file"), cl::cat(category));
 cl::opt<bool> timing("timing", cl::desc("print the time of each pass"),
                      cl::cat(category));
 cl::opt<bool> debugInfo("locations", cl::desc("print locations with the IR"),
@@ -73,6 +78,7 @@ Examples:
   pmc models/llama --task=eval --batch=8 --sequence=20 -o bundle/
   pmc models/llama --batch=8 --sequence=20 --strategy="dp=2" --emit=partitioned
   pmc model.mlir --strategy="dp=2,mb=4" --print-after-each=levels/ --report -o bundle/
+  pmc models/llama --batch=8 --strategy="dp=2,pp=2,tp=2,mb=4" --report=costs.json
 )");
 
 int fail(const llvm::Twine &message) {
@@ -90,6 +96,24 @@ OwningOpRef<ModuleOp> load(MLIRContext &context) {
     return importHuggingFace(&context, input, options);
   }
   return pipemesh::parseModule(input, context);
+}
+
+/// Prints the report, or writes it to the file that was given.
+LogicalResult writeReport(ModuleOp module) {
+  llvm::json::Object made = makeReport(module);
+  if (report.empty()) {
+    printReport(made, llvm::outs());
+    return success();
+  }
+  std::error_code error;
+  llvm::ToolOutputFile file(report, error, llvm::sys::fs::OF_Text);
+  if (error) {
+    fail("cannot write '" + report + "': " + error.message());
+    return failure();
+  }
+  file.os() << llvm::formatv("{0:2}\n", llvm::json::Value(std::move(made)));
+  file.keep();
+  return success();
 }
 
 /// Writes the module to a file, or to standard output for "-".
@@ -126,7 +150,8 @@ int main(int argc, char **argv) {
   auto recipe = readRecipe(recipePath);
   if (!recipe)
     return fail(llvm::toString(recipe.takeError()));
-  if (output.empty() && emit.empty() && printAfterEach.empty() && !report)
+  if (output.empty() && emit.empty() && printAfterEach.empty() &&
+      !report.getNumOccurrences())
     return fail("nothing to do: give -o BUNDLE, --emit=LEVEL, "
                 "--print-after-each=DIR or --report");
 
@@ -185,8 +210,8 @@ int main(int argc, char **argv) {
       return 0;
     }
   }
-  if (report)
-    printReport(*module, llvm::outs());
+  if (report.getNumOccurrences() && failed(writeReport(*module)))
+    return 1;
   if (output.empty())
     return 0;
 

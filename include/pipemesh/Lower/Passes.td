@@ -51,15 +51,19 @@ def LowerToRuntime : Pass<"pm-lower-to-runtime", "::mlir::ModuleOp"> {
   let summary = "give every value a place, and flatten fragments into bodies";
   let description = [{
     Before: a scheduled `pm.program` whose fragments hold only `pmrt.fused`,
-    `stablehlo.dot_general`, `stablehlo.reshape` and `pm.all_reduce`. After: one
-    `pmrt.role` a `pm.role`, with buffers, bodies and actions, and one private
-    function with the attribute `pmrt.kernel` for each distinct kernel; the
-    fragment functions are gone. `pm.mesh` and `pm.program` stay: they are what
-    the manifest is written from.
+    `stablehlo.dot_general`, `stablehlo.reshape` and collectives. After: one
+    `pmrt.role` a `pm.role`, with the bodies of the fragments that its actions
+    run, the buffers that they or its transfers name, and its actions; and one
+    private function with the attribute `pmrt.kernel` for each distinct kernel of
+    all roles; the fragment functions are gone. `pm.mesh` and `pm.program` stay:
+    they are what the manifest is written from.
 
     Results are computed in the buffer that they are bound to, reshapes are
     views, element-wise kernels work in place, and scratch is reused as soon as a
-    value is dead.
+    value is dead. An activation has as many slots as micro-batches need it at
+    once: from the first action or receive that writes it to the last action or
+    send that reads it. Accumulators are zeroed in the role that adds to them. A
+    channel number belongs to one (buffer, sender, receiver) of the program.
 
     ```mlir
     // before
@@ -83,7 +87,8 @@ def VerifyKernels : Pass<"pm-verify-kernels", "::mlir::ModuleOp"> {
   let description = [{
     The verifier of the kernel level: every op of a fragment is a `pmrt.fused`, a
     `stablehlo.dot_general` that is a batched matrix product, a
-    `stablehlo.reshape` or a `pm.all_reduce`. Changes nothing.
+    `stablehlo.reshape`, a `pm.all_reduce`, a `pm.all_gather` or a
+    `pm.reduce_scatter`. Changes nothing.
   }];
 }
 
@@ -95,7 +100,9 @@ def VerifyRuntime : Pass<"pm-verify-runtime", "::mlir::ModuleOp"> {
     or in scratch; no instruction reads scratch that nothing in its body has
     written; what an instruction writes overlaps what it reads only where a
     kernel works in place; actions and calls name bodies and kernels that exist.
-    Changes nothing.
+    What a role sends on a channel another receives, the same micro-batches in
+    the same order, and the roles come to their end, side by side, with receives
+    that wait. Changes nothing.
   }];
 }
 

@@ -103,3 +103,51 @@ LogicalResult GemmOp::verify() {
            << rank << " batch dimensions";
   return success();
 }
+
+/// The places of a collective along one dimension hold what the counts say.
+static LogicalResult verifyBlocks(Operation *op, PlaceAttr block,
+                                  PlaceAttr whole, int64_t outer, int64_t piece,
+                                  int64_t row, Type element) {
+  int64_t size =
+      element.isIntOrFloat() ? (element.getIntOrFloatBitWidth() + 7) / 8 : 0;
+  if (size == 0)
+    return op->emitOpError("moves elements of ")
+           << element << ", which is no type of numbers";
+  if (outer < 0 || piece < 0 || row < piece)
+    return op->emitOpError("has pieces of ")
+           << piece << " elements in a row of " << row << ", " << outer
+           << " times; a piece is part of a row";
+  if (block.getBytes() != outer * piece * size)
+    return op->emitOpError("has a block of ")
+           << block.getBytes() << " bytes, but " << outer << " pieces of "
+           << piece << " elements have " << outer * piece * size;
+  if (whole.getBytes() != outer * row * size)
+    return op->emitOpError("has a whole of ")
+           << whole.getBytes() << " bytes, but " << outer << " rows of " << row
+           << " elements have " << outer * row * size;
+  return success();
+}
+
+static LogicalResult verifyTwoPlaces(Operation *op, ArrayAttr places) {
+  if (places.size() != 2)
+    return op->emitOpError("needs the places of a block and of the whole, but "
+                           "has ")
+           << places.size();
+  return success();
+}
+
+LogicalResult AllGatherOp::verify() {
+  if (failed(verifyTwoPlaces(*this, getPlaces())))
+    return failure();
+  return verifyBlocks(*this, cast<PlaceAttr>(getPlaces()[0]),
+                      cast<PlaceAttr>(getPlaces()[1]), getOuter(), getPiece(),
+                      getRow(), getElementType());
+}
+
+LogicalResult ReduceScatterOp::verify() {
+  if (failed(verifyTwoPlaces(*this, getPlaces())))
+    return failure();
+  return verifyBlocks(*this, cast<PlaceAttr>(getPlaces()[1]),
+                      cast<PlaceAttr>(getPlaces()[0]), getOuter(), getPiece(),
+                      getRow(), getElementType());
+}

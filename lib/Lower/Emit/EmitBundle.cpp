@@ -1,9 +1,10 @@
 //===- EmitBundle.cpp - kernels, tables and manifest to files -------------===//
 
+#include "KernelObjects.h"
 #include "Manifest.h"
 #include "RoleTables.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -82,43 +83,55 @@ struct TemporaryFolder {
 };
 } // namespace
 
-static LogicalResult emitRole(ModuleOp module, pmrt::RoleOp role,
-                              const BundleOptions &options,
-                              const TemporaryFolder &folder, StringRef hash) {
-  KernelBuilder kernels(module.getContext(), options.target);
-  llvm::StringMap<int64_t> kernelOf;
-  auto result = role.walk([&](pmrt::CallOp call) {
-    if (kernelOf.contains(call.getKernel()))
-      return WalkResult::advance();
-    auto function = module.lookupSymbol<func::FuncOp>(call.getKernel());
-    if (!function || function.isExternal()) {
-      call.emitOpError("calls '") << call.getKernel() << "', which is no kernel";
-      return WalkResult::interrupt();
-    }
-    auto fused = *function.getBody().front().getOps<pmrt::FusedOp>().begin();
-    auto info = kernels.getOrCreate(fused);
-    if (failed(info))
-      return WalkResult::interrupt();
-    kernelOf[call.getKernel()] = info->index;
-    return WalkResult::advance();
-  });
-  if (result.wasInterrupted())
-    return failure();
+namespace {
+/// The tables of one role, in a module of their own.
+struct RoleModule {
+  pmrt::RoleOp role;
+  std::unique_ptr<llvm::LLVMContext> context;
+  std::unique_ptr<llvm::Module> module;
+};
+} // namespace
 
-  llvm::LLVMContext llvmContext;
-  auto code = kernels.finish(llvmContext);
-  if (failed(code))
+static LogicalResult emitRoles(ModuleOp module, const BundleOptions &options,
+                               const TemporaryFolder &folder, StringRef hash) {
+  KernelObjects kernels(module, options.target);
+  if (failed(kernels.build()))
     return failure();
-  if (failed(addRoleTables(**code, role, pm::lookupMesh(module),
-                           kernels.getKernels(), kernelOf, hash)))
-    return failure();
-  std::string object = folder.file(role.getSymName().str() + ".o");
-  std::string shared = folder.file(role.getSymName().str() + ".so");
-  if (llvm::Error error = emitObject(**code, options.target, object))
-    return role.emitOpError() << llvm::toString(std::move(error));
-  if (llvm::Error error = linkSharedObject({object}, shared))
-    return role.emitOpError() << llvm::toString(std::move(error));
-  fs::remove(object);
+  SmallVector<RoleModule> roles;
+  for (auto role : module.getOps<pmrt::RoleOp>()) {
+    RoleModule &made = roles.emplace_back();
+    made.role = role;
+    made.context = std::make_unique<llvm::LLVMContext>();
+    made.module =
+        std::make_unique<llvm::Module>(role.getSymName(), *made.context);
+    if (failed(addRoleTables(*made.module, role, pm::lookupMesh(module),
+                             kernels, hash)))
+      return failure();
+  }
+
+  std::vector<llvm::Module *> modules;
+  std::vector<std::string> objects;
+  for (auto [index, code] : llvm::enumerate(kernels.getModules())) {
+    modules.push_back(code.get());
+    objects.push_back(
+        folder.file(("kernels_" + llvm::Twine(index) + ".o").str()));
+  }
+  std::vector<std::string> kernelObjects = objects;
+  for (RoleModule &made : roles) {
+    modules.push_back(made.module.get());
+    objects.push_back(folder.file(made.role.getSymName().str() + ".o"));
+  }
+  if (llvm::Error error = emitObjects(modules, objects, options.target))
+    return module.emitError(llvm::toString(std::move(error)));
+  for (auto [index, made] : llvm::enumerate(roles)) {
+    std::vector<std::string> parts = kernelObjects;
+    parts.push_back(objects[kernelObjects.size() + index]);
+    std::string shared = folder.file(made.role.getSymName().str() + ".so");
+    if (llvm::Error error = linkSharedObject(parts, shared))
+      return made.role.emitOpError() << llvm::toString(std::move(error));
+  }
+  for (const std::string &object : objects)
+    fs::remove(object);
   return success();
 }
 
@@ -133,9 +146,8 @@ LogicalResult pipemesh::emitBundle(ModuleOp module,
   TemporaryFolder folder(options.path);
   if (std::string error = folder.create(); !error.empty())
     return emitError(UnknownLoc::get(module.getContext())) << error;
-  for (auto role : module.getOps<pmrt::RoleOp>())
-    if (failed(emitRole(module, role, options, folder, hash)))
-      return failure();
+  if (failed(emitRoles(module, options, folder, hash)))
+    return failure();
   {
     std::error_code error;
     llvm::raw_fd_ostream stream(folder.file("manifest.json"), error);

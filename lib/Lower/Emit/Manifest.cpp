@@ -4,6 +4,7 @@
 #include "../../../runtime/include/pmrt/pmrt.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Dialect/PMRT/PMRT.h"
+#include "pipemesh/Lower/RoleCosts.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/raw_ostream.h"
@@ -89,6 +90,25 @@ static int64_t moduleInteger(ModuleOp module, StringRef name) {
   return attr ? attr.getInt() : 0;
 }
 
+/// What a rank of the role exchanges in a step.
+static json::Array communicationArray(const RoleCosts &costs) {
+  json::Array list;
+  for (const Exchange &exchange : costs.exchanges) {
+    json::Array axes;
+    for (const std::string &axis : exchange.axes)
+      axes.push_back(axis);
+    list.push_back(json::Object{{"kind", exchange.kind},
+                                {"axes", std::move(axes)},
+                                {"group_size", exchange.groupSize},
+                                {"operand_bytes", exchange.operandBytes},
+                                {"wire_bytes", exchange.wireBytes},
+                                {"runs", exchange.runs},
+                                {"module", exchange.module},
+                                {"fragment", exchange.fragment}});
+  }
+  return list;
+}
+
 FailureOr<json::Object>
 pipemesh::buildManifest(ModuleOp module, const BundleOptions &options) {
   pm::MeshOp mesh = pm::lookupMesh(module);
@@ -168,8 +188,12 @@ pipemesh::buildManifest(ModuleOp module, const BundleOptions &options) {
         return placed.emitOpError("is no buffer of the pm.program");
       list.push_back(bufferObject(*found, placed));
     }
+    RoleCosts costs = computeRoleCosts(module, role);
     roles.push_back(json::Object{
         {"file", (role.getSymName() + ".so").str()},
+        {"flops", costs.getFlops()},
+        {"weight_bytes", costs.weightBytes},
+        {"communication", communicationArray(costs)},
         {"arena_bytes", static_cast<int64_t>(role.getArenaBytes())},
         {"scratch_bytes", static_cast<int64_t>(role.getScratchBytes())},
         {"buffers", std::move(list)}});

@@ -60,10 +60,9 @@ uint32_t fragmentKindOf(pm::FragmentKind kind) {
 class TableBuilder {
 public:
   TableBuilder(llvm::Module &module, pmrt::RoleOp role, pm::MeshOp mesh,
-               ArrayRef<KernelInfo> kernels,
-               const llvm::StringMap<int64_t> &kernelOf)
+               const KernelObjects &kernels)
       : module(module), role(role), mesh(mesh), kernels(kernels),
-        kernelOf(kernelOf), context(module.getContext()),
+        context(module.getContext()),
         i8(llvm::Type::getInt8Ty(context)), i32(llvm::Type::getInt32Ty(context)),
         i64(llvm::Type::getInt64Ty(context)),
         pointer(llvm::PointerType::get(context, 0)) {}
@@ -118,20 +117,24 @@ private:
   Constant *operands(ArrayAttr places);
   uint32_t communicator(ArrayAttr axes);
   FailureOr<Constant *> gemm(pmrt::GemmOp op);
+  /// `counts` has one entry for each operand.
+  FailureOr<Constant *> collective(Operation *op, ArrayAttr axes,
+                                   StringRef reduction, Type element,
+                                   ArrayRef<uint64_t> counts, uint64_t outer);
   FailureOr<Constant *> allReduce(pmrt::AllReduceOp op);
+  LogicalResult addActions(SmallVectorImpl<Constant *> &actions);
   FailureOr<Constant *> instruction(Operation &op);
   FailureOr<Constant *> body(pmrt::BodyOp op);
 
   llvm::Module &module;
   pmrt::RoleOp role;
   pm::MeshOp mesh;
-  ArrayRef<KernelInfo> kernels;
-  const llvm::StringMap<int64_t> &kernelOf;
+  const KernelObjects &kernels;
   llvm::LLVMContext &context;
   llvm::IntegerType *i8, *i32, *i64;
   llvm::PointerType *pointer;
   llvm::StringMap<Constant *> strings;
-  llvm::StringMap<uint32_t> bufferIndex, bodyIndex;
+  llvm::StringMap<uint32_t> bufferIndex, bodyIndex, kernelIndex;
   llvm::DenseMap<Attribute, uint32_t> communicatorIndex;
   SmallVector<Constant *> communicators;
   llvm::GlobalVariable *kernelTable = nullptr;
@@ -189,25 +192,38 @@ FailureOr<llvm::Constant *> TableBuilder::gemm(pmrt::GemmOp op) {
       "gemm");
 }
 
-FailureOr<llvm::Constant *> TableBuilder::allReduce(pmrt::AllReduceOp op) {
-  auto type = dtype(op, op.getElementType());
+FailureOr<llvm::Constant *>
+TableBuilder::collective(Operation *op, ArrayAttr axes, StringRef reduction,
+                         Type element, ArrayRef<uint64_t> counts,
+                         uint64_t outer) {
+  auto type = dtype(op, element);
   if (failed(type))
     return failure();
-  auto reduction = llvm::StringSwitch<std::optional<uint32_t>>(op.getReduction())
-                       .Case("sum", PMRT_SUM)
-                       .Case("max", PMRT_MAX)
-                       .Case("min", PMRT_MIN)
-                       .Default(std::nullopt);
-  if (!reduction)
-    return op.emitOpError("has the unknown reduction '")
-           << op.getReduction() << "'";
-  uint64_t size = (op.getElementType().getIntOrFloatBitWidth() + 7) / 8;
-  SmallVector<Constant *> counts;
-  for (auto place : op.getPlaces().getAsRange<pmrt::PlaceAttr>())
-    counts.push_back(u64(place.getBytes() / size));
-  return global(record({u32(communicator(op.getAxes())), *type, u32(*reduction),
-                        u32(sequence++), array(counts, "counts"), u64(1)}),
+  auto kind = llvm::StringSwitch<std::optional<uint32_t>>(reduction)
+                  .Case("sum", PMRT_SUM)
+                  .Case("max", PMRT_MAX)
+                  .Case("min", PMRT_MIN)
+                  .Default(std::nullopt);
+  if (!kind)
+    return op->emitOpError("has the unknown reduction '") << reduction << "'";
+  SmallVector<Constant *> constants;
+  for (uint64_t count : counts)
+    constants.push_back(u64(count));
+  return global(record({u32(communicator(axes)), *type, u32(*kind),
+                        u32(sequence++), array(constants, "counts"),
+                        u64(outer)}),
                 "collective");
+}
+
+FailureOr<llvm::Constant *> TableBuilder::allReduce(pmrt::AllReduceOp op) {
+  if (!op.getElementType().isIntOrFloat())
+    return dtype(op, op.getElementType());
+  uint64_t size = (op.getElementType().getIntOrFloatBitWidth() + 7) / 8;
+  SmallVector<uint64_t> counts;
+  for (auto place : op.getPlaces().getAsRange<pmrt::PlaceAttr>())
+    counts.push_back(place.getBytes() / size);
+  return collective(op, op.getAxes(), op.getReduction(), op.getElementType(),
+                    counts, 1);
 }
 
 FailureOr<llvm::Constant *> TableBuilder::instruction(Operation &op) {
@@ -221,7 +237,7 @@ FailureOr<llvm::Constant *> TableBuilder::instruction(Operation &op) {
   } else if (auto call = dyn_cast<pmrt::CallOp>(op)) {
     opcode = PMRT_OP_KERNEL;
     places = call.getPlaces();
-    Constant *index[] = {u32(0), u32(kernelOf.lookup(call.getKernel()))};
+    Constant *index[] = {u32(0), u32(kernelIndex.lookup(call.getKernel()))};
     descriptor = llvm::ConstantExpr::getInBoundsGetElementPtr(
         kernelTable->getValueType(), kernelTable, index);
   } else if (auto reduce = dyn_cast<pmrt::AllReduceOp>(op)) {
@@ -229,6 +245,22 @@ FailureOr<llvm::Constant *> TableBuilder::instruction(Operation &op) {
     stream = 1;
     places = reduce.getPlaces();
     descriptor = allReduce(reduce);
+  } else if (auto gather = dyn_cast<pmrt::AllGatherOp>(op)) {
+    opcode = PMRT_OP_ALL_GATHER;
+    stream = 1;
+    places = gather.getPlaces();
+    descriptor = collective(gather, gather.getAxes(), "sum",
+                            gather.getElementType(),
+                            {gather.getPiece(), gather.getRow()},
+                            gather.getOuter());
+  } else if (auto scatter = dyn_cast<pmrt::ReduceScatterOp>(op)) {
+    opcode = PMRT_OP_REDUCE_SCATTER;
+    stream = 1;
+    places = scatter.getPlaces();
+    descriptor = collective(scatter, scatter.getAxes(), scatter.getReduction(),
+                            scatter.getElementType(),
+                            {scatter.getRow(), scatter.getPiece()},
+                            scatter.getOuter());
   } else if (auto copy = dyn_cast<pmrt::CopyOp>(op)) {
     opcode = PMRT_OP_COPY;
     places = copy.getPlaces();
@@ -262,21 +294,65 @@ FailureOr<llvm::Constant *> TableBuilder::body(pmrt::BodyOp op) {
                  array(instructions, "instructions")});
 }
 
+LogicalResult TableBuilder::addActions(SmallVectorImpl<Constant *> &actions) {
+  auto add = [&](uint32_t kind, uint64_t index, uint64_t microBatch,
+                 uint64_t peer, uint64_t channel) {
+    actions.push_back(record({u32(kind), u32(index), u32(microBatch), u32(peer),
+                              u32(channel), u32(0)}));
+  };
+  auto transfer = [&](uint32_t kind, auto op) -> LogicalResult {
+    auto it = bufferIndex.find(op.getBuffer());
+    if (it == bufferIndex.end())
+      return op.emitOpError("moves ")
+             << op.getBufferAttr() << ", which is no buffer of the role";
+    add(kind, it->second, op.getMicroBatch(), op.getPeer(), op.getChannel());
+    return success();
+  };
+  for (Operation &op : role.getBody().front()) {
+    LogicalResult added = success();
+    if (auto action = dyn_cast<pmrt::ActionOp>(op)) {
+      auto it = bodyIndex.find(action.getFragment());
+      if (it == bodyIndex.end())
+        return action.emitOpError("runs '")
+               << action.getFragment() << "', which is no body of the role";
+      add(PMRT_RUN, it->second, action.getMicroBatch(), 0, 0);
+    } else if (auto send = dyn_cast<pmrt::SendOp>(op)) {
+      added = transfer(PMRT_SEND, send);
+    } else if (auto receive = dyn_cast<pmrt::ReceiveOp>(op)) {
+      added = transfer(PMRT_RECEIVE, receive);
+    }
+    if (failed(added))
+      return failure();
+  }
+  return success();
+}
+
 LogicalResult TableBuilder::build(StringRef hash) {
   SmallVector<Constant *> axes, kernelRecords, buffers, bodies, actions;
   for (auto axis : mesh.getAxes().getAsRange<pm::MeshAxisAttr>())
     axes.push_back(record({string(axis.getName().getValue()),
                            u32(static_cast<uint32_t>(axis.getKind())),
                            u32(axis.getSize())}));
-  for (const KernelInfo &kernel : kernels) {
-    llvm::Function *function = module.getFunction(kernel.name);
-    if (!function)
-      return role.emitOpError("calls kernel '")
-             << kernel.name << "', which has no code";
+  // The kernels that the role calls, equal ones once.
+  auto *kernelType = llvm::FunctionType::get(
+      llvm::Type::getVoidTy(context), {pointer, i64, i64, pointer, pointer},
+      /*isVarArg=*/false);
+  llvm::StringMap<uint32_t> indexOfName;
+  role.walk([&](pmrt::CallOp call) {
+    const KernelInfo &kernel = kernels.lookup(call.getKernel());
+    auto [entry, isNew] =
+        indexOfName.try_emplace(kernel.name, kernelRecords.size());
+    kernelIndex[call.getKernel()] = entry->second;
+    if (!isNew)
+      return;
+    auto *function =
+        llvm::Function::Create(kernelType, llvm::GlobalValue::ExternalLinkage,
+                               kernel.name, module);
+    function->setVisibility(llvm::GlobalValue::HiddenVisibility);
     kernelRecords.push_back(record(
         {string(kernel.name), function, u64(kernel.extent), u64(kernel.grain),
          u64(kernel.scratchBytes), u64(kernel.flops), u64(kernel.bytes)}));
-  }
+  });
   if (!kernelRecords.empty())
     kernelTable = cast<llvm::GlobalVariable>(array(kernelRecords, "kernels"));
 
@@ -297,22 +373,15 @@ LogicalResult TableBuilder::build(StringRef hash) {
       return failure();
     bodies.push_back(*constant);
   }
-  for (auto action : role.getBody().front().getOps<pmrt::ActionOp>()) {
-    auto it = bodyIndex.find(action.getFragment());
-    if (it == bodyIndex.end())
-      return action.emitOpError("runs '")
-             << action.getFragment() << "', which is no body of the role";
-    actions.push_back(record({u32(PMRT_RUN), u32(it->second),
-                              u32(action.getMicroBatch()), u32(0), u32(0),
-                              u32(0)}));
-  }
+  if (failed(addActions(actions)))
+    return failure();
 
   Constant *kernelPointer =
       kernelTable ? static_cast<Constant *>(kernelTable) : null();
   Constant *table = record(
       {u32(PMRT_ABI_VERSION), u32(axes.size()), array(axes, "axes"),
        u64(role.getArenaBytes()), u64(role.getScratchOffset()),
-       u64(role.getScratchBytes()), u32(buffers.size()), u32(kernels.size()),
+       u64(role.getScratchBytes()), u32(buffers.size()), u32(kernelRecords.size()),
        u32(bodies.size()), u32(communicators.size()), u64(actions.size()),
        array(buffers, "buffers"), kernelPointer, array(bodies, "bodies"),
        array(communicators, "communicators"), array(actions, "actions"),
@@ -325,8 +394,7 @@ LogicalResult TableBuilder::build(StringRef hash) {
 
 LogicalResult pipemesh::addRoleTables(llvm::Module &target, pmrt::RoleOp role,
                                       pm::MeshOp mesh,
-                                      ArrayRef<KernelInfo> kernels,
-                                      const llvm::StringMap<int64_t> &kernelOf,
+                                      const KernelObjects &kernels,
                                       StringRef hash) {
-  return TableBuilder(target, role, mesh, kernels, kernelOf).build(hash);
+  return TableBuilder(target, role, mesh, kernels).build(hash);
 }

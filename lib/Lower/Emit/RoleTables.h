@@ -3,9 +3,9 @@
 #ifndef PIPEMESH_LIB_LOWER_EMIT_ROLETABLES_H
 #define PIPEMESH_LIB_LOWER_EMIT_ROLETABLES_H
 
+#include "KernelObjects.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Dialect/PMRT/PMRT.h"
-#include "pipemesh/Lower/Kernels/KernelBuilder.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace llvm {
@@ -14,13 +14,11 @@ class Module;
 
 namespace pipemesh {
 
-/// Adds the tables of runtime/include/pmrt/pmrt.h for `role` to `target`, which
-/// holds the code of the kernels. `kernelOf` maps a kernel function's name to
-/// what the builder said of it.
-mlir::LogicalResult
-addRoleTables(llvm::Module &target, pmrt::RoleOp role, pm::MeshOp mesh,
-              llvm::ArrayRef<KernelInfo> kernels,
-              const llvm::StringMap<int64_t> &kernelOf, llvm::StringRef hash);
+/// Adds the tables of runtime/include/pmrt/pmrt.h for `role` to `target`. The
+/// kernels that the role calls are declared there, and defined elsewhere.
+mlir::LogicalResult addRoleTables(llvm::Module &target, pmrt::RoleOp role,
+                                  pm::MeshOp mesh, const KernelObjects &kernels,
+                                  llvm::StringRef hash);
 
 } // namespace pipemesh
 

@@ -28,9 +28,13 @@ static llvm::Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
 
+/// Once, whatever thread comes first.
 static void initializeTargets() {
-  llvm::InitializeNativeTarget();
-  llvm::InitializeNativeTargetAsmPrinter();
+  [[maybe_unused]] static const bool done = [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    return true;
+  }();
 }
 
 /// The widest vector registers of the features, in float32 elements. On
@@ -119,6 +123,8 @@ llvm::Error pipemesh::emitObject(llvm::Module &module, const CpuTarget &target,
       : target.optimizationLevel == 0 ? llvm::CodeGenOptLevel::None
                                       : llvm::CodeGenOptLevel::Default;
   llvm::TargetOptions options;
+  // A role is linked with all kernels, and keeps what it calls.
+  options.FunctionSections = options.DataSections = true;
   std::unique_ptr<llvm::TargetMachine> machine((*code)->createTargetMachine(
       llvm::Triple(target.triple), target.cpu, llvm::join(target.features, ","),
       options, llvm::Reloc::PIC_, std::nullopt, level));

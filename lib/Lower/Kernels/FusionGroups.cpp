@@ -23,7 +23,8 @@ static bool isWhole(Operation *op) {
 
 /// Stays outside of kernels.
 static bool staysOutside(Operation *op) {
-  return isa<stablehlo::DotGeneralOp, pm::AllReduceOp>(op);
+  return isa<stablehlo::DotGeneralOp, pm::AllReduceOp, pm::AllGatherOp,
+             pm::ReduceScatterOp>(op);
 }
 
 static bool isCopied(Operation *op) {

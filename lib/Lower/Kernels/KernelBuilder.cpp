@@ -15,54 +15,14 @@
 using namespace mlir;
 using namespace pipemesh;
 
-KernelBuilder::KernelBuilder(MLIRContext *context, const CpuTarget &target)
-    : target(target) {
+KernelBuilder::KernelBuilder(MLIRContext *context, const CpuTarget &target,
+                             unsigned part, unsigned parts)
+    : target(target), part(part), parts(parts) {
   context->loadDialect<LLVM::LLVMDialect, scf::SCFDialect, arith::ArithDialect,
                        math::MathDialect, vector::VectorDialect,
                        cf::ControlFlowDialect, ub::UBDialect>();
   module = ModuleOp::create(UnknownLoc::get(context), "kernels");
 }
-
-namespace {
-/// Writes a block's ops with numbers for values, without names of values,
-/// locations and notes.
-class Fingerprint {
-public:
-  explicit Fingerprint(llvm::raw_ostream &os) : os(os) {}
-
-  void add(Block &block) {
-    for (BlockArgument argument : block.getArguments()) {
-      number(argument);
-      os << argument.getType() << ";";
-    }
-    for (Operation &op : block) {
-      os << op.getName().getStringRef() << "(";
-      for (Value operand : op.getOperands())
-        os << number(operand) << ",";
-      os << ")" << op.getAttrDictionary() << "->";
-      for (Value result : op.getResults()) {
-        number(result);
-        os << result.getType() << ",";
-      }
-      for (Region &region : op.getRegions())
-        for (Block &inner : region) {
-          os << "{";
-          add(inner);
-          os << "}";
-        }
-      os << ";";
-    }
-  }
-
-private:
-  llvm::raw_ostream &os;
-  llvm::DenseMap<Value, unsigned> numbers;
-
-  unsigned number(Value value) {
-    return numbers.try_emplace(value, numbers.size()).first->second;
-  }
-};
-} // namespace
 
 static std::string getKernelName(pmrt::FusedOp op, size_t index) {
   std::string name;
@@ -83,8 +43,8 @@ static std::string getKernelName(pmrt::FusedOp op, size_t index) {
   return name;
 }
 
-/// Operations, counting a function such as exp as ten.
-static uint64_t countOperations(Block &block) {
+uint64_t pipemesh::countOperations(pmrt::FusedOp op) {
+  Block &block = op.getBody().front();
   uint64_t operations = 0;
   for (Operation &op : block.without_terminator()) {
     if (op.getNumResults() == 0)
@@ -130,22 +90,19 @@ static LogicalResult emitKernel(KernelCode &code, pmrt::FusedOp op,
 }
 
 FailureOr<KernelInfo> KernelBuilder::getOrCreate(pmrt::FusedOp op) {
-  std::string key;
-  {
-    llvm::raw_string_ostream os(key);
-    Fingerprint(os).add(op.getBody().front());
-  }
-  auto [entry, isNew] = indexOfKey.try_emplace(key, kernels.size());
+  auto [entry, isNew] =
+      indexOfKey.try_emplace(
+      KernelSignature(op.getBody().front()), kernels.size());
   if (!isNew)
     return kernels[entry->second];
 
   KernelInfo info;
   info.index = kernels.size();
-  info.name = getKernelName(op, kernels.size());
+  info.name = getKernelName(op, kernels.size() * parts + part);
   KernelCode code(*module, info.name, op, target);
   if (failed(emitKernel(code, op, info))) {
     code.function.erase();
-    indexOfKey.erase(key);
+    indexOfKey.erase(entry);
     return failure();
   }
   code.finish();
@@ -162,7 +119,7 @@ FailureOr<KernelInfo> KernelBuilder::getOrCreate(pmrt::FusedOp op) {
     addBytes(type);
   for (Type type : op.getResultTypes())
     addBytes(type);
-  info.flops = countOperations(op.getBody().front());
+  info.flops = countOperations(op);
   // A thread of its own is worth about ten microseconds of work.
   constexpr uint64_t enoughWork = 64 << 10;
   uint64_t work = std::max<uint64_t>(1, (info.bytes + info.flops) /

@@ -88,6 +88,57 @@ def PMRT_ActionOp : PMRT_Op<"action", [HasParent<"RoleOp">]> {
   let assemblyFormat = "$fragment `micro_batch` $micro_batch attr-dict";
 }
 
+class PMRT_Transfer<string mnemonic> : PMRT_Op<mnemonic, [HasParent<"RoleOp">]> {
+  let arguments = (ins FlatSymbolRefAttr:$buffer, I64Attr:$peer,
+                       I64Attr:$micro_batch, I64Attr:$channel);
+}
+
+def PMRT_SendOp : PMRT_Transfer<"send"> {
+  let summary = "the start of a transfer to another role";
+  let description = [{
+    Sends the micro-batch's slot of the buffer to the rank of role `peer` with
+    the same coordinates on all other axes. It never waits, and the slot may be
+    written again at once. The channel belongs to one (buffer, sender, receiver)
+    of the whole program; what is sent on it is received in the same order.
+
+    ```mlir
+    pmrt.role @role_0 arena 64 scratch 64 : 0 {
+      pmrt.buffer @x offset 0 bytes 64 slots 1 stride 64 : tensor<16xf32>
+      pmrt.body @stage0_forward "forward" stage 0 {
+        pmrt.zero [#pmrt.place<write @x + 0 : 64>]
+      }
+      pmrt.action @stage0_forward micro_batch 0
+      pmrt.send @x to 1 micro_batch 0 channel 0
+    }
+    pmrt.role @role_1 arena 64 scratch 64 : 0 {
+      pmrt.buffer @x offset 0 bytes 64 slots 1 stride 64 : tensor<16xf32>
+      pmrt.receive @x from 0 micro_batch 0 channel 0
+    }
+    ```
+  }];
+  let assemblyFormat = "$buffer `to` $peer `micro_batch` $micro_batch `channel` $channel attr-dict";
+}
+
+def PMRT_ReceiveOp : PMRT_Transfer<"receive"> {
+  let summary = "the end of a transfer from another role";
+  let description = [{
+    Waits for what role `peer` has sent on the channel, and puts it into the
+    micro-batch's slot of this role's buffer.
+
+    ```mlir
+    pmrt.role @role_0 arena 64 scratch 64 : 0 {
+      pmrt.buffer @x offset 0 bytes 64 slots 1 stride 64 : tensor<16xf32>
+      pmrt.receive @x from 1 micro_batch 0 channel 3
+    }
+    pmrt.role @role_1 arena 64 scratch 64 : 0 {
+      pmrt.buffer @x offset 0 bytes 64 slots 1 stride 64 : tensor<16xf32>
+      pmrt.send @x to 0 micro_batch 0 channel 3
+    }
+    ```
+  }];
+  let assemblyFormat = "$buffer `from` $peer `micro_batch` $micro_batch `channel` $channel attr-dict";
+}
+
 def PMRT_GemmOp : PMRT_Instruction<"gemm"> {
   let summary = "batched matrix product";
   let description = [{
@@ -152,6 +203,61 @@ def PMRT_AllReduceOp : PMRT_Instruction<"all_reduce"> {
   let arguments = (ins StrAttr:$reduction, StrArrayAttr:$axes,
                        PMRT_PlaceArrayAttr:$places, TypeAttr:$element_type);
   let assemblyFormat = "$reduction `over` $axes $places `:` $element_type attr-dict";
+}
+
+class PMRT_DimCollective<string mnemonic> : PMRT_Instruction<mnemonic> {
+  let hasVerifier = 1;
+}
+
+def PMRT_AllGatherOp : PMRT_DimCollective<"all_gather"> {
+  let summary = "joins the blocks of several ranks along one dimension";
+  let description = [{
+    Places are this rank's block, then the whole. `outer` is the number of
+    indices outside of the dimension: a block is `outer` pieces of `piece`
+    elements, the whole `outer` rows of `row` elements, in which the piece of
+    member i of the ranks that differ on `axes` begins at element `i * piece`.
+    Where the last pieces do not fit in the row, their ends are padding.
+
+    ```mlir
+    pmrt.role @role_0 arena 1024 scratch 0 : 1024 {
+      pmrt.body @stage0_prologue "prologue" stage 0 {
+        pmrt.zero [#pmrt.place<write scratch + 0 : 64>]
+        pmrt.all_gather over ["tp"] [#pmrt.place<read scratch + 0 : 64>, #pmrt.place<write scratch + 64 : 128>]
+          outer 2 piece 8 row 16 : f32
+      }
+    }
+    ```
+  }];
+  let arguments = (ins StrArrayAttr:$axes, PMRT_PlaceArrayAttr:$places,
+                       I64Attr:$outer, I64Attr:$piece, I64Attr:$row,
+                       TypeAttr:$element_type);
+  let assemblyFormat = [{
+    `over` $axes $places `outer` $outer `piece` $piece `row` $row `:` $element_type attr-dict
+  }];
+}
+
+def PMRT_ReduceScatterOp : PMRT_DimCollective<"reduce_scatter"> {
+  let summary = "combines the parts of several ranks, and keeps one block";
+  let description = [{
+    Places are the whole, then this rank's block; `outer`, `piece` and `row` are
+    as in `pmrt.all_gather`. Parts are combined in the order of the ranks.
+
+    ```mlir
+    pmrt.role @role_0 arena 1024 scratch 0 : 1024 {
+      pmrt.body @stage0_update "update" stage 0 {
+        pmrt.zero [#pmrt.place<write scratch + 0 : 128>]
+        pmrt.reduce_scatter "sum" over ["dp"] [#pmrt.place<read scratch + 0 : 128>, #pmrt.place<write scratch + 128 : 64>]
+          outer 1 piece 16 row 32 : f32
+      }
+    }
+    ```
+  }];
+  let arguments = (ins StrAttr:$reduction, StrArrayAttr:$axes,
+                       PMRT_PlaceArrayAttr:$places, I64Attr:$outer,
+                       I64Attr:$piece, I64Attr:$row, TypeAttr:$element_type);
+  let assemblyFormat = [{
+    $reduction `over` $axes $places `outer` $outer `piece` $piece `row` $row `:` $element_type attr-dict
+  }];
 }
 
 def PMRT_CopyOp : PMRT_Instruction<"copy"> {

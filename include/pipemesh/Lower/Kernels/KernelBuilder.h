@@ -19,7 +19,8 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "pipemesh/Dialect/PMRT/PMRT.h"
 #include "pipemesh/Lower/Kernels/CpuTarget.h"
-#include "llvm/ADT/StringMap.h"
+#include "pipemesh/Lower/Kernels/KernelSignature.h"
+#include <map>
 #include <memory>
 
 namespace llvm {
@@ -42,9 +43,15 @@ struct KernelInfo {
   uint64_t bytes = 0;
 };
 
+/// Operations of one run of a kernel, a function such as exp counting as ten.
+uint64_t countOperations(pmrt::FusedOp op);
+
 class KernelBuilder {
 public:
-  KernelBuilder(mlir::MLIRContext *context, const CpuTarget &target);
+  /// Where several builders make the kernels of one program, `part` of `parts`
+  /// keeps the names of their functions apart.
+  KernelBuilder(mlir::MLIRContext *context, const CpuTarget &target,
+                unsigned part = 0, unsigned parts = 1);
 
   /// The kernel of a fused op. Equal bodies get one kernel, whatever their
   /// values and locations are called. On failure a diagnostic names the op that
@@ -63,9 +70,10 @@ public:
 
 private:
   CpuTarget target;
+  unsigned part, parts;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   llvm::SmallVector<KernelInfo> kernels;
-  llvm::StringMap<int64_t> indexOfKey;
+  std::map<KernelSignature, int64_t> indexOfKey;
 };
 
 } // namespace pipemesh

@@ -10,7 +10,7 @@ def FuseKernels : Pass<"pm-fuse-kernels", "::mlir::func::FuncOp"> {
   let description = [{
     Before: a function of the partitioned level, made of stablehlo and pm ops.
     After: its body holds only `pmrt.fused`, `stablehlo.dot_general`,
-    `stablehlo.reshape` (a view), `pm.all_reduce` and the terminator.
+    `stablehlo.reshape` (a view), collectives and the terminator.
 
     Model ops are replaced by their decompositions, but for attention, embedding
     and their gradients, which have kernels of their own. An op then joins the

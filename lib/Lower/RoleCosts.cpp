@@ -1,0 +1,168 @@
+//===- RoleCosts.cpp ------------------------------------------------------===//
+
+#include "pipemesh/Lower/RoleCosts.h"
+#include "ProgramBuffers.h"
+#include "pipemesh/Lower/Kernels/KernelBuilder.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace pipemesh;
+
+int64_t RoleCosts::getFlops() const {
+  int64_t flops = 0;
+  for (const BodyCosts &body : bodies)
+    flops += body.runs * (body.gemmFlops + body.kernelFlops);
+  return flops;
+}
+
+namespace {
+class Counter {
+public:
+  Counter(ModuleOp module, pmrt::RoleOp role)
+      : module(module), role(role), buffers(module) {}
+
+  RoleCosts run();
+
+private:
+  void addBody(pmrt::BodyOp body, int64_t runs);
+  void addCollective(Operation &op, StringRef kind, ArrayAttr axes,
+                     int64_t operandBytes, pmrt::BodyOp body, int64_t runs);
+  void addTransfers();
+  int64_t getKernelFlops(StringRef name);
+
+  ModuleOp module;
+  pmrt::RoleOp role;
+  ProgramBuffers buffers;
+  llvm::StringMap<int64_t> kernelFlops;
+  RoleCosts costs;
+};
+} // namespace
+
+int64_t Counter::getKernelFlops(StringRef name) {
+  auto [entry, isNew] = kernelFlops.try_emplace(name, 0);
+  if (isNew)
+    if (auto function = module.lookupSymbol<func::FuncOp>(name))
+      for (auto fused : function.getBody().getOps<pmrt::FusedOp>())
+        entry->second += countOperations(fused);
+  return entry->second;
+}
+
+static int64_t flopsOf(pmrt::GemmOp op) {
+  int64_t flops = 2 * op.getM() * op.getN() * op.getK();
+  for (int64_t size : op.getBatch())
+    flops *= size;
+  return flops;
+}
+
+void Counter::addCollective(Operation &op, StringRef kind, ArrayAttr axes,
+                            int64_t operandBytes, pmrt::BodyOp body,
+                            int64_t runs) {
+  Exchange exchange;
+  exchange.kind = kind.str();
+  for (auto axis : axes.getAsRange<StringAttr>()) {
+    exchange.axes.push_back(axis.getValue().str());
+    if (auto known = buffers.getMesh().lookupAxis(axis.getValue()))
+      exchange.groupSize *= known.getSize();
+  }
+  int64_t others = exchange.groupSize - 1;
+  exchange.operandBytes = operandBytes;
+  exchange.wireBytes =
+      kind == "all-reduce"   ? 2 * others * operandBytes / exchange.groupSize
+      : kind == "all-gather" ? others * operandBytes
+                             : others * operandBytes / exchange.groupSize;
+  exchange.runs = runs;
+  exchange.module = pm::getModelName(op.getLoc()).str();
+  exchange.fragment = body.getKind().str();
+  costs.exchanges.push_back(std::move(exchange));
+}
+
+void Counter::addBody(pmrt::BodyOp body, int64_t runs) {
+  BodyCosts made;
+  made.name = body.getSymName().str();
+  made.runs = runs;
+  for (Operation &op : body.getBody().front()) {
+    ++made.instructions;
+    if (auto gemm = dyn_cast<pmrt::GemmOp>(op)) {
+      ++made.gemms;
+      made.gemmFlops += flopsOf(gemm);
+    } else if (auto call = dyn_cast<pmrt::CallOp>(op)) {
+      ++made.kernels;
+      made.kernelFlops += getKernelFlops(call.getKernel());
+    } else if (auto reduce = dyn_cast<pmrt::AllReduceOp>(op)) {
+      int64_t bytes = 0;
+      for (auto place : reduce.getPlaces().getAsRange<pmrt::PlaceAttr>())
+        bytes += place.getBytes();
+      addCollective(op, "all-reduce", reduce.getAxes(), bytes, body, runs);
+    } else if (auto gather = dyn_cast<pmrt::AllGatherOp>(op)) {
+      addCollective(op, "all-gather", gather.getAxes(),
+                    cast<pmrt::PlaceAttr>(gather.getPlaces()[0]).getBytes(),
+                    body, runs);
+    } else if (auto scatter = dyn_cast<pmrt::ReduceScatterOp>(op)) {
+      addCollective(op, "reduce-scatter", scatter.getAxes(),
+                    cast<pmrt::PlaceAttr>(scatter.getPlaces()[0]).getBytes(),
+                    body, runs);
+    }
+  }
+  costs.bodies.push_back(std::move(made));
+}
+
+/// One entry for each channel that the role sends on.
+void Counter::addTransfers() {
+  std::string stageAxis = "pp";
+  if (pm::MeshOp mesh = buffers.getMesh())
+    for (auto axis : mesh.getAxes().getAsRange<pm::MeshAxisAttr>())
+      if (axis.getKind() == pm::AxisKind::Stage)
+        stageAxis = axis.getName().getValue().str();
+  llvm::MapVector<int64_t, Exchange> byChannel;
+  StringRef fragment;
+  for (Operation &op : role.getBody().front()) {
+    if (auto action = dyn_cast<pmrt::ActionOp>(op)) {
+      if (auto body = dyn_cast_or_null<pmrt::BodyOp>(
+              SymbolTable::lookupSymbolIn(role, action.getFragment())))
+        fragment = body.getKind();
+      continue;
+    }
+    auto send = dyn_cast<pmrt::SendOp>(op);
+    if (!send)
+      continue;
+    Exchange &exchange = byChannel[send.getChannel()];
+    if (exchange.runs++ > 0)
+      continue;
+    exchange.kind = "transfer";
+    exchange.axes = {stageAxis};
+    exchange.groupSize = 2;
+    if (auto buffer = dyn_cast_or_null<pmrt::BufferOp>(
+            SymbolTable::lookupSymbolIn(role, send.getBuffer()))) {
+      exchange.operandBytes = exchange.wireBytes = buffer.getBytes();
+      exchange.module = pm::getModelName(buffer.getLoc()).str();
+    }
+    if (exchange.module.empty())
+      exchange.module = send.getBuffer().str();
+    exchange.fragment = fragment.str();
+  }
+  for (auto &entry : byChannel)
+    costs.exchanges.push_back(std::move(entry.second));
+}
+
+RoleCosts Counter::run() {
+  for (auto buffer : role.getBody().front().getOps<pmrt::BufferOp>()) {
+    pm::BufferOp declared = buffers.lookup(
+        FlatSymbolRefAttr::get(buffer.getSymNameAttr()));
+    if (declared && declared.getKind() == pm::BufferKind::State &&
+        declared.getRole() == "parameter")
+      costs.weightBytes += buffer.getBytes();
+  }
+  llvm::StringMap<int64_t> runs;
+  for (auto action : role.getBody().front().getOps<pmrt::ActionOp>())
+    ++runs[action.getFragment()];
+  for (auto body : role.getBody().front().getOps<pmrt::BodyOp>())
+    addBody(body, runs.lookup(body.getSymName()));
+  addTransfers();
+  return std::move(costs);
+}
+
+RoleCosts pipemesh::computeRoleCosts(ModuleOp module, pmrt::RoleOp role) {
+  return Counter(module, role).run();
+}
