@@ -24,8 +24,9 @@ void pipemesh::buildSchedulePipeline(OpPassManager &manager,
 
 namespace {
 struct ScheduleOptions : PassPipelineOptions<ScheduleOptions> {
-  Option<std::string> name{*this, "name", llvm::cl::desc("gpipe or 1f1b"),
-                           llvm::cl::init("1f1b")};
+  Option<std::string> name{*this, "name", llvm::cl::desc("gpipe or 1f1b; empty for the "
+                                          "module's"),
+                           llvm::cl::init("")};
 };
 } // namespace
 

@@ -1,6 +1,7 @@
 //===- Placement.cpp - the fragment of every op ---------------------------===//
 
 #include "Placement.h"
+#include "Stage.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
 
 using namespace mlir;
@@ -25,6 +26,7 @@ struct Facts {
   /// Its slice holds an op that depends on state and on a micro-batch.
   bool hasActivation = false;
   bool cloned = false;
+  int64_t stage = 0;
   /// A forward or backward op needs its result.
   bool neededByBody = false;
 };
@@ -72,6 +74,7 @@ static bool isCheap(Operation *op, bool dependsOnState) {
 
 LogicalResult Placement::run(func::FuncOp function, pm::MeshOp meshOp) {
   mesh = meshOp;
+  placements.clear();
   llvm::DenseMap<Operation *, Facts> facts;
   Block &body = function.getBody().front();
 
@@ -79,7 +82,11 @@ LogicalResult Placement::run(func::FuncOp function, pm::MeshOp meshOp) {
   for (Operation &op : body.without_terminator()) {
     Facts &known = facts[&op];
     bool cutHere = false, partialHere = false, allCloned = true;
+    // Parts of a sum over micro-batches come from several stages.
+    bool joinsStages = false;
     Operation *late = nullptr;
+    if (auto stage = op.getAttrOfType<IntegerAttr>(kStageAttr))
+      known.stage = stage.getInt();
     auto look = [&](Value value) {
       cutHere |= isCut(value);
       partialHere |= isPartial(value);
@@ -106,6 +113,8 @@ LogicalResult Placement::run(func::FuncOp function, pm::MeshOp meshOp) {
         allCloned &= from.cloned;
         if (from.time == Time::Late)
           late = operand.getDefiningOp();
+        joinsStages |= from.time == Time::Body && from.dependsOnState &&
+                       from.stage != known.stage && isPartial(operand);
       }
     });
     for (Value result : op.getResults())
@@ -133,6 +142,9 @@ LogicalResult Placement::run(func::FuncOp function, pm::MeshOp meshOp) {
       known.time = Time::Late;
     } else if (sums) {
       known.time = known.hasActivation ? Time::Late : Time::Early;
+    } else if (joinsStages && !cutHere) {
+      // The parts are complete after all micro-batches, and are added then.
+      known.time = Time::Late;
     } else if (cutHere || partialHere) {
       known.time = Time::Body;
     }
@@ -160,6 +172,8 @@ LogicalResult Placement::run(func::FuncOp function, pm::MeshOp meshOp) {
     placement.order = order++;
     placement.cloned = known.cloned;
     placement.isView = isView(&op);
+    placement.isStateless = !known.dependsOnState;
+    placement.stage = known.stage;
     auto phase = op.getAttrOfType<StringAttr>(pm::kPhaseAttr);
     switch (known.time) {
     case Time::Early:

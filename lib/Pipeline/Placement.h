@@ -17,6 +17,11 @@ struct OpPlacement {
   bool cloned = false;
   /// A reshape or a broadcast: it holds nothing that its operand does not.
   bool isView = false;
+  /// Needs no state: each stage that needs the op computes it for itself.
+  bool isStateless = false;
+  /// The stage that computes it, where it is not stateless and its home is not
+  /// the update.
+  int64_t stage = 0;
   /// Its place in the function.
   unsigned order = 0;
 };
@@ -30,6 +35,11 @@ public:
 
   const OpPlacement &of(mlir::Operation *op) const {
     return placements.find(op)->second;
+  }
+  /// Whether the op is computed once a step after all micro-batches, or before
+  /// them without being needed by one.
+  bool isAfterMicroBatches(mlir::Operation *op) const {
+    return of(op).home == pm::FragmentKind::Update;
   }
   /// Whether a temporal axis cuts the value, or it is partial over one.
   bool isCut(mlir::Value value) const;

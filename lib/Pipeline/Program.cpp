@@ -1,6 +1,7 @@
 //===- Program.cpp - the program of a module, read once -------------------===//
 
 #include "Program.h"
+#include "Stage.h"
 
 using namespace mlir;
 using namespace pipemesh;
@@ -9,6 +10,66 @@ func::FuncOp Program::find(pm::FragmentKind kind, int64_t stage) const {
   auto found =
       fragments.find(pm::FragmentAttr::get(op->getContext(), kind, stage));
   return found == fragments.end() ? func::FuncOp() : found->second;
+}
+
+/// Keeps the uses of what fragments hand on.
+static void addUse(const Program &program, DictionaryAttr attrs,
+                   SmallVector<BufferUse> &uses) {
+  auto name = attrs ? attrs.getAs<FlatSymbolRefAttr>(pm::kBufferAttr)
+                    : FlatSymbolRefAttr();
+  pm::BufferOp buffer = program.buffers.lookup(name);
+  if (!buffer || buffer.getKind() == pm::BufferKind::Input ||
+      buffer.getKind() == pm::BufferKind::State)
+    return;
+  auto sharding = attrs.getAs<pm::ShardingAttr>(pm::kShardingAttr);
+  uses.push_back({name, sharding ? sharding : buffer.getSharding()});
+}
+
+SmallVector<BufferUse> Program::getReads(func::FuncOp fragment) const {
+  SmallVector<BufferUse> uses;
+  for (unsigned i = 0; i < fragment.getNumArguments(); ++i)
+    addUse(*this, fragment.getArgAttrDict(i), uses);
+  return uses;
+}
+
+SmallVector<BufferUse> Program::getWrites(func::FuncOp fragment) const {
+  SmallVector<BufferUse> uses;
+  for (unsigned i = 0; i < fragment.getNumResults(); ++i)
+    addUse(*this, fragment.getResultAttrDict(i), uses);
+  return uses;
+}
+
+static bool isTemporal(pm::MeshOp mesh, StringAttr axis) {
+  pm::MeshAxisAttr found = mesh.lookupAxis(axis.getValue());
+  return found && found.getKind() == pm::AxisKind::Temporal;
+}
+
+bool Program::isCut(Attribute buffer) const {
+  pm::BufferOp op = buffers.lookup(buffer);
+  return llvm::any_of(op.getSharding().getDims(), [&](pm::DimShardingAttr dim) {
+    return llvm::any_of(dim.getAxes(), [&](StringAttr axis) {
+      return isTemporal(mesh, axis);
+    });
+  });
+}
+
+bool Program::isPartial(pm::ShardingAttr sharding) const {
+  return llvm::any_of(sharding.getPartialAxes(), [&](StringAttr axis) {
+    return isTemporal(mesh, axis);
+  });
+}
+
+bool pipemesh::runsBefore(pm::FragmentAttr first, pm::FragmentAttr second) {
+  if (first.getKind() != second.getKind())
+    return first.getKind() < second.getKind();
+  switch (first.getKind()) {
+  case pm::FragmentKind::InputGradient:
+  case pm::FragmentKind::WeightGradient:
+  case pm::FragmentKind::Backward:
+    return first.getStage() > second.getStage();
+  default:
+    return first.getStage() < second.getStage();
+  }
 }
 
 FailureOr<Program> pipemesh::readProgram(ModuleOp module) {
@@ -38,8 +99,6 @@ FailureOr<Program> pipemesh::readProgram(ModuleOp module) {
       return LogicalResult(diagnostic);
     }
   }
-  for (auto axis : program.mesh.getAxes().getAsRange<pm::MeshAxisAttr>())
-    if (axis.getKind() == pm::AxisKind::Temporal)
-      program.microBatches *= axis.getSize();
+  program.microBatches = getAxesSize(program.mesh, pm::AxisKind::Temporal);
   return program;
 }

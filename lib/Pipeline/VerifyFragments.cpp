@@ -20,6 +20,7 @@ public:
     if (failed(program))
       return signalPassFailure();
     writer.clear();
+    completed.clear();
     for (auto &[fragment, function] : program->fragments)
       for (unsigned index = 0; index < function.getNumResults(); ++index)
         if (failed(verifyResult(*program, function, fragment, index)))
@@ -49,6 +50,15 @@ private:
     return buffer;
   }
 
+  /// Whether an accumulator holds the sum of all ranks there, not their parts.
+  static bool isCompletion(pm::FragmentAttr fragment, pm::BufferOp buffer,
+                           pm::ShardingAttr sharding) {
+    return !fragment.isPerMicroBatch() &&
+           buffer.getKind() == pm::BufferKind::Accumulator &&
+           sharding != buffer.getSharding() &&
+           sharding == buffer.getSharding().withoutPartial();
+  }
+
   LogicalResult verifyResult(const Program &program, func::FuncOp function,
                              pm::FragmentAttr fragment, unsigned index) {
     std::string what = ("result " + Twine(index)).str();
@@ -62,15 +72,17 @@ private:
              << " writes the input '" << buffer->getSymName() << "'";
     auto sharding = function.getResultAttrOfType<pm::ShardingAttr>(
         index, pm::kShardingAttr);
-    // The update leaves the reduced gradient where it was accumulated.
-    bool isReduced = fragment.getKind() == pm::FragmentKind::Update &&
-                     buffer->getKind() == pm::BufferKind::Accumulator &&
-                     sharding == buffer->getSharding().withoutPartial();
+    // The sum over ranks is left where the parts were added up.
+    bool isReduced = isCompletion(fragment, *buffer, sharding);
     if (sharding != buffer->getSharding() && !isReduced)
       return function.emitError(what)
              << " is " << sharding << ", but its buffer '"
              << buffer->getSymName() << "' is " << buffer->getSharding();
-    if (isReduced || buffer->getKind() == pm::BufferKind::State)
+    if (isReduced) {
+      completed.try_emplace(*buffer, fragment);
+      return success();
+    }
+    if (buffer->getKind() == pm::BufferKind::State)
       return success();
     auto [other, isNew] = writer.try_emplace(*buffer, fragment);
     if (!isNew)
@@ -90,16 +102,18 @@ private:
       return failure();
     auto sharding =
         function.getArgAttrOfType<pm::ShardingAttr>(index, pm::kShardingAttr);
-    if (sharding != buffer->getSharding())
+    bool isReduced = fragment.getKind() == pm::FragmentKind::Update &&
+                     isCompletion(fragment, *buffer, sharding);
+    if (sharding != buffer->getSharding() && !isReduced)
       return function.emitError(what)
              << " is " << sharding << ", but its buffer '"
              << buffer->getSymName() << "' is " << buffer->getSharding();
     if (buffer->getKind() == pm::BufferKind::Input ||
         buffer->getKind() == pm::BufferKind::State)
       return success();
-    auto written = writer.find(*buffer);
-    if (written == writer.end() ||
-        written->second.getKind() >= fragment.getKind())
+    auto &writers = isReduced ? completed : writer;
+    auto written = writers.find(*buffer);
+    if (written == writers.end() || !runsBefore(written->second, fragment))
       return function.emitError(what) << " reads '" << buffer->getSymName()
                                       << "', which no earlier fragment writes";
     return success();
@@ -122,6 +136,8 @@ private:
     return failure(result.wasInterrupted());
   }
 
-  llvm::DenseMap<Operation *, pm::FragmentAttr> writer;
+  /// The fragment that writes a buffer, and the one that replaces what has been
+  /// accumulated in it by its sum.
+  llvm::DenseMap<Operation *, pm::FragmentAttr> writer, completed;
 };
 } // namespace

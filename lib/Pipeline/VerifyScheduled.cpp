@@ -1,6 +1,7 @@
 //===- VerifyScheduled.cpp - the verifier of scheduled programs -----------===//
 
 #include "Program.h"
+#include "RoleSimulation.h"
 #include "pipemesh/Pipeline/Passes.h"
 
 namespace pipemesh {
@@ -21,6 +22,7 @@ public:
     if (failed(program))
       return signalPassFailure();
     done.clear();
+    roleOfStage.clear();
     for (auto role : program->op.getBody().getOps<pm::RoleOp>())
       for (auto action : role.getBody().getOps<pm::ActionOp>())
         if (failed(verify(action, *program)))
@@ -35,6 +37,8 @@ public:
           return signalPassFailure();
         }
     }
+    if (failed(simulateRoles(*program)))
+      signalPassFailure();
   }
 
 private:
@@ -48,6 +52,12 @@ private:
     int64_t microBatch = action.getMicroBatch();
     if (!program.fragments.contains(present))
       return action.emitError("runs a fragment that the module does not have");
+    auto [role, isNew] = roleOfStage.try_emplace(
+        action.getStage(), action->getParentOfType<pm::RoleOp>());
+    if (role->second != action->getParentOfType<pm::RoleOp>())
+      return action.emitError("runs a fragment of stage ")
+             << action.getStage() << ", whose others are run by role "
+             << role->second.getPipelineRank();
     int64_t runs = present.isPerMicroBatch() ? program.microBatches : 1;
     if (microBatch < 0 || microBatch >= runs)
       return action.emitError("runs micro-batch ")
@@ -56,15 +66,16 @@ private:
       return action.emitError("runs a second time");
     // What must have run before this action.
     for (auto kind : {FragmentKind::Prologue, FragmentKind::Forward,
-                      FragmentKind::Backward, FragmentKind::Update}) {
+                      FragmentKind::Backward, FragmentKind::Reduce,
+                      FragmentKind::Update}) {
       if (kind >= action.getKind() ||
           !program.fragments.contains(fragment(kind)))
         continue;
-      bool each = action.getKind() == FragmentKind::Update &&
-                  fragment(kind).isPerMicroBatch();
+      bool each =
+          !present.isPerMicroBatch() && fragment(kind).isPerMicroBatch();
       int64_t first = each ? 0 : microBatch;
       int64_t last = each ? program.microBatches - 1 : microBatch;
-      if (kind == FragmentKind::Prologue)
+      if (!fragment(kind).isPerMicroBatch())
         first = last = 0;
       for (int64_t i = first; i <= last; ++i)
         if (!done.contains({fragment(kind), i}))
@@ -75,5 +86,6 @@ private:
   }
 
   llvm::DenseSet<Run> done;
+  llvm::DenseMap<int64_t, pm::RoleOp> roleOfStage;
 };
 } // namespace

@@ -1,8 +1,11 @@
 //===- FragmentProgram.cpp - programs of fragments ------------------------===//
 //
-// A step of a pm.program: its buffers on every rank, with a slot for each
-// micro-batch where a temporal axis cuts them, and the fragments run between
-// them by the binding rules of pm.program.
+// A step of a pm.program: its buffers on every rank of every pipeline stage,
+// with a slot for each micro-batch where a temporal axis cuts them, and the
+// fragments run between them by the binding rules of pm.program. Each stage has
+// its own copy of a buffer. Where the roles hold no actions yet, a stage reads
+// what it does not write itself from the one that does; where they do, only what
+// it has received.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,6 +13,8 @@
 #include "Layout.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
+#include <deque>
+#include <set>
 
 using namespace mlir;
 
@@ -46,17 +51,41 @@ struct Buffer {
   RankedTensorType local, global;
   std::string name, role;
   bool isSlotted, isAccumulator;
-  /// values[rank][slot]; null before the first write.
-  SmallVector<SmallVector<Tensor>> values;
-  /// The micro-batch that wrote a plain buffer, or -1.
-  int64_t writer = -1;
-  /// An update has put the joined value where the parts were.
-  bool isJoined = false;
+
+  /// What one stage (or role) holds.
+  struct Copy {
+    /// values[rank][slot]; null before the first write.
+    SmallVector<SmallVector<Tensor>> values;
+    /// The micro-batch that wrote a plain buffer, or -1.
+    int64_t writer = -1;
+    /// The joined value has been put where the parts were.
+    bool isJoined = false;
+  };
+  std::map<int64_t, Copy> copies;
+  /// The stages (or roles) whose fragments write it, and those that use it.
+  std::set<int64_t> writers, users;
 };
 
 struct Action {
   pm::FragmentKind kind;
   int64_t stage, microBatch;
+};
+
+/// An action, or one end of a transfer.
+struct Item {
+  enum { Act, Send, Receive } what;
+  Operation *op;
+  Action action;
+  Buffer *buffer;
+  int64_t peer;
+};
+
+/// Values under way: the micro-batch, one tensor a rank, and what else is known
+/// of them.
+struct Message {
+  int64_t microBatch;
+  SmallVector<Tensor> values;
+  bool isJoined;
 };
 
 class FragmentProgram : public Program {
@@ -68,16 +97,31 @@ public:
     if (isPartitioned)
       text += " on " + std::to_string(grid.getNumRanks()) + " ranks x " +
               std::to_string(grid.getNumMicroBatches()) + " micro-batches";
+    std::set<int64_t> stages;
+    for (auto &[key, function] : fragments)
+      stages.insert(key.second);
+    if (stages.size() > 1)
+      text += " x " + std::to_string(stages.size()) + " stages";
     return text;
   }
 
 private:
   void addDefaultActions();
+  LogicalResult addItems(pm::RoleOp role);
+  LogicalResult findUsers();
+  int64_t placeOf(int64_t stage) const {
+    auto found = roleOfStage.find(stage);
+    return found == roleOfStage.end() ? stage : found->second;
+  }
+  void resetCopies(Buffer &buffer);
+  LogicalResult runRoles();
+  FailureOr<bool> runItem(int64_t role, const Item &item);
   LogicalResult runAction(const Action &action);
   FailureOr<Tensor> read(func::FuncOp fragment, Buffer &buffer, unsigned rank,
                          const Action &action);
   LogicalResult write(func::FuncOp fragment, Buffer &buffer,
                       ArrayRef<Tensor> values, const Action &action);
+  FailureOr<Tensor> assemble(Buffer &buffer);
   Buffer *lookupBuffer(func::FuncOp fragment, DictionaryAttr attrs,
                        const Twine &what);
 
@@ -87,11 +131,17 @@ private:
   RankGrid grid;
   llvm::MapVector<StringAttr, std::unique_ptr<Buffer>> buffers;
   std::map<std::pair<pm::FragmentKind, int64_t>, func::FuncOp> fragments;
+  /// Without roles' actions: the fragments in the order of time.
   std::vector<Action> actions;
+  /// With them: the list of each role.
+  std::map<int64_t, std::vector<Item>> roles;
+  std::map<int64_t, int64_t> roleOfStage;
+  std::map<std::tuple<Buffer *, int64_t, int64_t>, std::deque<Message>> messages;
 };
 
 bool isPerMicroBatch(pm::FragmentKind kind) {
-  return kind != pm::FragmentKind::Prologue && kind != pm::FragmentKind::Update;
+  return kind != pm::FragmentKind::Prologue &&
+         kind != pm::FragmentKind::Reduce && kind != pm::FragmentKind::Update;
 }
 
 } // namespace
@@ -133,18 +183,81 @@ LogicalResult FragmentProgram::initialize(pm::ProgramOp programOp) {
   if (fragments.empty())
     return program.emitError("its module has no fragments to run");
 
-  SmallVector<pm::RoleOp> roles(program.getBody().getOps<pm::RoleOp>());
-  if (isPartitioned && roles.size() == 1)
-    for (auto op : roles.front().getBody().getOps<pm::ActionOp>())
-      actions.push_back(
-          {op.getKind(), int64_t(op.getStage()), int64_t(op.getMicroBatch())});
-  if (actions.empty())
+  if (isPartitioned)
+    for (auto role : program.getBody().getOps<pm::RoleOp>())
+      if (failed(addItems(role)))
+        return failure();
+  if (roles.empty())
     addDefaultActions();
+  return findUsers();
+}
+
+LogicalResult FragmentProgram::addItems(pm::RoleOp role) {
+  for (Operation &op : role.getBody().front()) {
+    Item item = {Item::Act, &op, {}, nullptr, -1};
+    auto transfer = [&](FlatSymbolRefAttr name, int64_t peer,
+                        int64_t microBatch) -> LogicalResult {
+      auto found = buffers.find(name.getAttr());
+      if (found == buffers.end())
+        return op.emitError("names ")
+               << name << ", which the program does not have";
+      item.buffer = found->second.get();
+      item.peer = peer;
+      item.action.microBatch = microBatch;
+      if (!item.buffer->isSlotted && microBatch != 0)
+        return op.emitError("names a micro-batch of buffer '")
+               << name.getValue() << "', which holds one value a step";
+      return success();
+    };
+    if (auto action = dyn_cast<pm::ActionOp>(op)) {
+      item.action = {action.getKind(), int64_t(action.getStage()),
+                     int64_t(action.getMicroBatch())};
+      roleOfStage[item.action.stage] = role.getPipelineRank();
+    } else if (auto send = dyn_cast<pm::SendOp>(op)) {
+      item.what = Item::Send;
+      if (failed(transfer(send.getBufferAttr(), send.getPeer(),
+                          send.getMicroBatch())))
+        return failure();
+    } else if (auto receive = dyn_cast<pm::ReceiveOp>(op)) {
+      item.what = Item::Receive;
+      if (failed(transfer(receive.getBufferAttr(), receive.getPeer(),
+                          receive.getMicroBatch())))
+        return failure();
+    }
+    if (item.action.microBatch < 0 ||
+        item.action.microBatch >= grid.getNumMicroBatches())
+      return program.emitError("has an action for micro-batch ")
+             << item.action.microBatch << " of " << grid.getNumMicroBatches();
+    roles[role.getPipelineRank()].push_back(item);
+  }
+  return success();
+}
+
+/// Which stages hold a copy of a buffer, and which of them make its value.
+LogicalResult FragmentProgram::findUsers() {
+  for (auto &[key, function] : fragments) {
+    int64_t place = placeOf(key.second);
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+      Buffer *buffer = lookupBuffer(function, function.getArgAttrDict(i),
+                                    "argument " + Twine(i));
+      if (!buffer)
+        return failure();
+      buffer->users.insert(place);
+    }
+    for (unsigned i = 0; i < function.getNumResults(); ++i) {
+      Buffer *buffer = lookupBuffer(function, function.getResultAttrDict(i),
+                                    "result " + Twine(i));
+      if (!buffer)
+        return failure();
+      buffer->users.insert(place);
+      buffer->writers.insert(place);
+    }
+  }
   return success();
 }
 
 /// P of all stages; for each micro-batch F from the first stage to the last and
-/// I, W or B from the last to the first; U of all stages.
+/// I, W or B from the last to the first; R and then U of all stages.
 void FragmentProgram::addDefaultActions() {
   auto add = [&](pm::FragmentKind kind, int64_t microBatch) {
     for (auto &[key, function] : fragments)
@@ -163,6 +276,7 @@ void FragmentProgram::addDefaultActions() {
     });
     actions.insert(actions.end(), backward.begin(), backward.end());
   }
+  add(pm::FragmentKind::Reduce, 0);
   add(pm::FragmentKind::Update, 0);
 }
 
@@ -189,20 +303,26 @@ Buffer *FragmentProgram::lookupBuffer(func::FuncOp fragment,
 
 FailureOr<Tensor> FragmentProgram::read(func::FuncOp fragment, Buffer &buffer,
                                         unsigned rank, const Action &action) {
-  ArrayRef<Tensor> slots = buffer.values[rank];
+  int64_t place = placeOf(action.stage);
+  bool isOwn = buffer.isGiven() || buffer.writers.count(place);
+  // Nothing is sent before there are actions: values pass by themselves.
+  if (!isOwn && roles.empty() && !buffer.writers.empty())
+    place = *buffer.writers.begin();
+  ArrayRef<Tensor> slots = buffer.copies[place].values[rank];
   auto unwritten = [&](int64_t microBatch) -> LogicalResult {
-    return fragment.emitError("reads buffer '")
-           << buffer.op.getSymName() << "'"
-           << (buffer.isSlotted
-                   ? " of micro-batch " + std::to_string(microBatch)
-                   : "")
-           << " before anything has written it";
+    InFlightDiagnostic diagnostic = fragment.emitError("reads buffer '")
+                                    << buffer.op.getSymName() << "'";
+    if (buffer.isSlotted)
+      diagnostic << " of micro-batch " << microBatch;
+    if (isOwn || roles.empty())
+      return diagnostic << " before anything has written it";
+    return diagnostic << ", which role " << place << " has not received";
   };
   if (buffer.isAccumulator && isPerMicroBatch(action.kind))
     return fragment.emitError("reads buffer '")
            << buffer.op.getSymName()
            << "', a sum over the micro-batches that is complete only when all "
-              "of them have run; a prologue or an update may read it";
+              "of them have run; a reduce or an update may read it";
   if (!buffer.isSlotted) {
     if (!slots[0])
       return unwritten(0);
@@ -223,9 +343,10 @@ LogicalResult FragmentProgram::write(func::FuncOp fragment, Buffer &buffer,
                                      ArrayRef<Tensor> values,
                                      const Action &action) {
   bool perMicroBatch = isPerMicroBatch(action.kind);
+  Buffer::Copy &copy = buffer.copies[placeOf(action.stage)];
   for (auto [rank, given] : llvm::enumerate(values)) {
     Tensor value = given;
-    SmallVector<Tensor> &slots = buffer.values[rank];
+    SmallVector<Tensor> &slots = copy.values[rank];
     RankedTensorType wanted = buffer.local;
     if (buffer.isSlotted && !perMicroBatch) {
       slots = buffer.layout.splitMicroBatches(value);
@@ -241,11 +362,11 @@ LogicalResult FragmentProgram::write(func::FuncOp fragment, Buffer &buffer,
         slots[0] = value;
       }
     } else {
-      if (perMicroBatch && buffer.writer >= 0 &&
-          buffer.writer != action.microBatch && !agree(slots[0], value))
+      if (perMicroBatch && copy.writer >= 0 &&
+          copy.writer != action.microBatch && !agree(slots[0], value))
         return fragment.emitError("gives buffer '")
                << buffer.op.getSymName() << "' another value in micro-batch "
-               << action.microBatch << " than in micro-batch " << buffer.writer
+               << action.microBatch << " than in micro-batch " << copy.writer
                << ", but its sharding says that they are the same";
       slots[0] = value;
     }
@@ -255,9 +376,9 @@ LogicalResult FragmentProgram::write(func::FuncOp fragment, Buffer &buffer,
              << "' of type " << wanted;
   }
   if (perMicroBatch)
-    buffer.writer = action.microBatch;
+    copy.writer = action.microBatch;
   else
-    buffer.isJoined = true;
+    copy.isJoined = true;
   return success();
 }
 
@@ -303,16 +424,126 @@ LogicalResult FragmentProgram::runAction(const Action &action) {
   return success();
 }
 
+/// False where a receive has to wait.
+FailureOr<bool> FragmentProgram::runItem(int64_t role, const Item &item) {
+  if (item.what == Item::Act) {
+    if (failed(runAction(item.action)))
+      return failure();
+    return true;
+  }
+  int64_t slot = item.action.microBatch;
+  Buffer::Copy &copy = item.buffer->copies[role];
+  if (item.what == Item::Send) {
+    Message message{slot, {}, copy.isJoined};
+    for (SmallVector<Tensor> &list : copy.values) {
+      if (!list[slot])
+        return item.op->emitError("sends buffer '")
+               << item.buffer->op.getSymName()
+               << "' before anything has written it";
+      message.values.push_back(list[slot]);
+    }
+    messages[{item.buffer, role, item.peer}].push_back(message);
+    return true;
+  }
+  std::deque<Message> &arrived = messages[{item.buffer, item.peer, role}];
+  if (arrived.empty())
+    return false;
+  if (arrived.front().microBatch != slot)
+    return item.op->emitError("receives micro-batch ")
+           << slot << " of buffer '" << item.buffer->op.getSymName()
+           << "', but micro-batch " << arrived.front().microBatch
+           << " is what arrives";
+  for (auto [list, value] : llvm::zip(copy.values, arrived.front().values))
+    list[slot] = value;
+  copy.isJoined = arrived.front().isJoined;
+  arrived.pop_front();
+  return true;
+}
+
+/// Each role as far as it comes, until all are done.
+LogicalResult FragmentProgram::runRoles() {
+  messages.clear();
+  std::map<int64_t, size_t> next;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (auto &[role, items] : roles)
+      for (size_t &position = next[role]; position < items.size(); ++position) {
+        FailureOr<bool> ran = runItem(role, items[position]);
+        if (failed(ran))
+          return failure();
+        if (!*ran)
+          break;
+        moved = true;
+      }
+  }
+  for (auto &[role, items] : roles)
+    if (next[role] < items.size())
+      return items[next[role]].op->emitError("waits forever: role ")
+             << items[next[role]].peer << " does not come to send buffer '"
+             << items[next[role]].buffer->op.getSymName() << "'";
+  return success();
+}
+
+void FragmentProgram::resetCopies(Buffer &buffer) {
+  Buffer::Copy empty;
+  int64_t slots = buffer.isSlotted ? grid.getNumMicroBatches() : 1;
+  empty.values.assign(grid.getNumRanks(), SmallVector<Tensor>(slots));
+  buffer.copies.clear();
+  for (int64_t place : buffer.users)
+    buffer.copies[place] = empty;
+  // What nothing uses keeps its value.
+  if (buffer.users.empty())
+    buffer.copies[0] = empty;
+  for (auto &[role, items] : roles)
+    for (const Item &item : items)
+      if (item.buffer == &buffer)
+        buffer.copies.try_emplace(role, empty);
+  if (!buffer.isAccumulator ||
+      buffer.op.getSharding().getPartialKind() != pm::ReductionKind::Sum)
+    return;
+  for (int64_t place : buffer.writers)
+    for (SmallVector<Tensor> &list : buffer.copies[place].values)
+      list[0] = Tensor(buffer.local);
+}
+
+/// The global value of an output, which must be the same on every stage that
+/// makes or keeps it.
+FailureOr<Tensor> FragmentProgram::assemble(Buffer &buffer) {
+  Tensor whole;
+  int64_t first = 0;
+  for (auto &[place, copy] : buffer.copies) {
+    if (!buffer.isGiven() && !buffer.writers.count(place))
+      continue;
+    for (const SmallVector<Tensor> &list : copy.values)
+      for (const Tensor &tensor : list)
+        if (!tensor)
+          return buffer.op.emitError("is an output, but no fragment has "
+                                     "written it at the end of the step");
+    auto value = buffer.layout.assemble(
+        copy.values, buffer.global, copy.isJoined,
+        [op = buffer.op]() mutable {
+          return op.emitError("buffer '") << op.getSymName() << "' ";
+        });
+    if (failed(value))
+      return failure();
+    if (whole && !agree(whole, *value))
+      return buffer.op.emitError("buffer '")
+             << buffer.op.getSymName() << "' is another on stage " << place
+             << " than on stage " << first;
+    if (!whole) {
+      whole = *value;
+      first = place;
+    }
+  }
+  if (!whole)
+    return buffer.op.emitError("is an output, but no fragment has written it "
+                               "at the end of the step");
+  return whole;
+}
+
 FailureOr<NamedTensors> FragmentProgram::run(const NamedTensors &values) {
   for (auto &[symbol, buffer] : buffers) {
-    int64_t slots = buffer->isSlotted ? grid.getNumMicroBatches() : 1;
-    buffer->writer = -1;
-    buffer->isJoined = false;
-    buffer->values.assign(grid.getNumRanks(), SmallVector<Tensor>(slots));
-    if (buffer->isAccumulator &&
-        buffer->op.getSharding().getPartialKind() == pm::ReductionKind::Sum)
-      for (SmallVector<Tensor> &list : buffer->values)
-        list[0] = Tensor(buffer->local);
+    resetCopies(*buffer);
     if (!buffer->isGiven())
       continue;
     auto it = values.find(buffer->name);
@@ -323,31 +554,24 @@ FailureOr<NamedTensors> FragmentProgram::run(const NamedTensors &values) {
       return buffer->op.emitError("is ")
              << buffer->global << ", and the value given is "
              << it->second.getType();
-    for (auto [rank, list] : llvm::enumerate(buffer->values))
-      for (auto [slot, tensor] : llvm::enumerate(list))
-        tensor = buffer->layout.take(it->second, buffer->local, rank, slot,
-                                     buffer->kind == pm::BufferKind::State);
+    for (auto &[place, copy] : buffer->copies)
+      for (auto [rank, list] : llvm::enumerate(copy.values))
+        for (auto [slot, tensor] : llvm::enumerate(list))
+          tensor = buffer->layout.take(it->second, buffer->local, rank, slot,
+                                       buffer->kind == pm::BufferKind::State);
   }
 
   for (const Action &action : actions)
     if (failed(runAction(action)))
       return failure();
+  if (failed(runRoles()))
+    return failure();
 
   NamedTensors named;
   for (auto &[symbol, buffer] : buffers) {
     if (!buffer->isOutput())
       continue;
-    for (auto [rank, list] : llvm::enumerate(buffer->values))
-      for (const Tensor &tensor : list)
-        if (!tensor)
-          return buffer->op.emitError("is an output, but no fragment has "
-                                      "written it at the end of the step");
-    auto whole =
-        buffer->layout.assemble(buffer->values, buffer->global,
-                                buffer->isJoined, [op = buffer->op]() mutable {
-                                  return op.emitError("buffer '")
-                                         << op.getSymName() << "' ";
-                                });
+    FailureOr<Tensor> whole = assemble(*buffer);
     if (failed(whole))
       return failure();
     named[buffer->name] = *whole;

@@ -23,7 +23,8 @@ struct Level {
 
 struct StrategyOptions {
   std::string strategy;
-  std::string schedule = "1f1b";
+  /// Empty for the one that the strategy names.
+  std::string schedule;
 };
 
 /// The levels of a task in order, from "model" (no passes) to "runtime". Both

@@ -37,8 +37,10 @@ cl::opt<std::string> strategy("strategy",
                               cl::desc("mesh axes, outermost first, e.g. "
                                        "\"dp=2,pp=2,tp=2,mb=4\""),
                               cl::cat(category));
-cl::opt<std::string> schedule("schedule", cl::desc("1f1b or gpipe"),
-                              cl::init("1f1b"), cl::cat(category));
+cl::opt<std::string> schedule("schedule",
+                              cl::desc("1f1b or gpipe, instead of the "
+                                       "strategy's"),
+                              cl::init(""), cl::cat(category));
 cl::opt<std::string> recipePath("recipe", cl::desc("recipe.json"),
                                 cl::value_desc("file"), cl::cat(category));
 cl::opt<std::string> output("o", cl::desc("the bundle to write (or, with "

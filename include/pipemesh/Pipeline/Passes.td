@@ -9,18 +9,45 @@ def AssignStagesPass : Pass<"pm-assign-stages", "::mlir::ModuleOp"> {
   let summary = "give every op a pipeline stage";
   let description = [{
     Before: a sharded graph. After: every op of its functions carries
-    `pm.stage`. A mesh without a stage axis, or with one of size 1, has one
-    stage, 0. A larger stage axis is refused. A stage that an op already carries
-    must exist.
+    `pm.stage`, except that with several stages ops of the update phase carry
+    none: they run where their state is.
+
+    The number of stages is the size of the mesh's stage axis. With one stage,
+    all is on stage 0. With several:
+
+    - A stage that an op carries already is kept; it must exist.
+    - A forward op whose location names a layer (`model.layers.3.mlp`: the name
+      up to its first number) goes with its layer. Layers, in the order of their
+      first op, are divided evenly; where that leaves a rest, the last stages get
+      one more. More stages than layers are refused.
+    - A graph whose locations name no layer is cut in the order of its ops into
+      pieces of about equal cost.
+    - Other forward ops, and reshards, stay with the last of the ops that they
+      need; those that need none go to the first stage that uses them. No op is
+      on an earlier stage than what it needs.
+    - A backward op goes to the stage of its forward op, which has the same
+      location (or, without locations, reads the same values), but on no later
+      one than a gradient that it needs. The sum of a value's gradients is thus on
+      the first stage that uses the value, and is sent once.
 
     ```mlir
-    %y = stablehlo.tanh %x : tensor<8x16xf32>
+    pm.mesh @mesh = [<"pp", stage = 2>, <"mb", temporal = 2>]
+    func.func @main(%x: tensor<8x16xf32> {pm.input = "x"}, %w: tensor<8x16xf32> {pm.state = #pm.state<parameter, "w">}) -> tensor<8x16xf32> {
+      %0 = stablehlo.multiply %x, %w : tensor<8x16xf32> loc("layers.0")
+      %1 = stablehlo.tanh %0 : tensor<8x16xf32> loc("layers.1")
+      return %1 : tensor<8x16xf32>
+    }
     ```
 
     becomes
 
     ```mlir
-    %y = stablehlo.tanh %x {pm.stage = 0 : i64} : tensor<8x16xf32>
+    pm.mesh @mesh = [<"pp", stage = 2>, <"mb", temporal = 2>]
+    func.func @main(%x: tensor<8x16xf32> {pm.input = "x"}, %w: tensor<8x16xf32> {pm.state = #pm.state<parameter, "w">}) -> tensor<8x16xf32> {
+      %0 = stablehlo.multiply %x, %w {pm.stage = 0 : i64} : tensor<8x16xf32>
+      %1 = stablehlo.tanh %0 {pm.stage = 1 : i64} : tensor<8x16xf32>
+      return %1 : tensor<8x16xf32>
+    }
     ```
   }];
   let dependentDialects = ["::pipemesh::pm::PMDialect"];
@@ -62,6 +89,28 @@ def SplitStagesPass : Pass<"pm-split-stages", "::mlir::ModuleOp"> {
     A forward or backward op that needs a sum over a temporal axis of activations
     is refused: the sum is complete only after all micro-batches.
 
+    With several stages, fragments of the same kind read each other's values too,
+    forwards those of earlier stages, backwards those of later ones, and each
+    value has one home, from which `pm-schedule` sends it. There is a further
+    fragment, *reduce*, between the last backward and the update: sums over
+    micro-batches are completed there, so that the updates of all stages can use
+    them. Further:
+
+    - What needs no state (tables, masks, counts of labels) has no home: each
+      stage computes it from the inputs. Reshapes and broadcasts are made again
+      where they are used.
+    - A state lives on each stage whose prologue, forward or backward reads it,
+      and is updated on each of them; a tied embedding lives on two. Its moments
+      live with it, and the step counter everywhere.
+    - A sum over micro-batches whose parts come from several stages (the gradient
+      of a tied parameter) is completed by the reduce of the lowest of them. The
+      updates of the others receive the result.
+    - The sum of numbers of several stages (the squared norm of all gradients) is
+      regrouped: each reduce adds up its own stage's, and every update adds the
+      stages' sums, in stage order. So scalars are computed on each stage, and a
+      parameter counts once.
+    - An output is written once, on the lowest stage that has what it needs.
+
     ```mlir
     func.func @main(%x: tensor<8x4xf32> {pm.input = "x", pm.sharding = #pm.sharding<@mesh, [{"mb"}, {} ]>},
                     %w: tensor<4x4xf32> {pm.state = #pm.state<parameter, "w">, ...}) -> (tensor<f32> {pm.output = "loss"}) {
@@ -99,8 +148,9 @@ def VerifyFragmentsPass : Pass<"pm-verify-fragments", "::mlir::ModuleOp"> {
   let summary = "check that a module holds fragments and their program";
   let description = [{
     Every function is a fragment, one for each kind and stage; its arguments and
-    results have the type and the sharding of the buffer that they are bound to;
-    a buffer is written no later than it is read; no sum over a temporal axis is
+    results have the type and the sharding of the buffer that they are bound to
+    (an accumulator may hold its sum after a reduce or update); a buffer is
+    written by an earlier fragment than reads it; no sum over a temporal axis is
     taken within a micro-batch. Changes nothing.
   }];
 }
@@ -109,17 +159,27 @@ def SchedulePass : Pass<"pm-schedule", "::mlir::ModuleOp"> {
   let summary = "fill the roles with actions";
   let description = [{
     Before: fragments and a program whose roles are empty. After: each `pm.role`
-    lists the runs of fragments in their total order. Fragments that do not exist
-    have no action.
+    lists the runs of its stage's fragments in their total order, and the
+    transfers that they need. Fragments that do not exist have no action.
 
-    - `1f1b`: with one stage each micro-batch goes forward and then backward,
-      which keeps the activations of one at a time;
+    - `1f1b`: a stage starts as many micro-batches as there are stages behind it,
+      then takes one forward and one backward in turn. It keeps the activations
+      of at most as many micro-batches as there are stages from it on.
     - `gpipe`: all micro-batches go forward, then all backward.
 
-    With `name=1f1b` on two micro-batches:
+    Without `name`, the module's `pm.schedule` decides, else 1f1b.
+
+    A value that another stage reads is sent directly behind the action that
+    makes it (a sum over micro-batches behind the last one that adds to it), and
+    received directly in front of the first action of the other role that reads
+    it.
+
+    With `name=1f1b` on two stages and two micro-batches:
 
     ```mlir
     pm.role 0 {
+    }
+    pm.role 1 {
     }
     ```
 
@@ -127,28 +187,46 @@ def SchedulePass : Pass<"pm-schedule", "::mlir::ModuleOp"> {
 
     ```mlir
     pm.role 0 {
-      pm.action prologue stage 0 micro_batch 0
       pm.action forward stage 0 micro_batch 0
-      pm.action backward stage 0 micro_batch 0
+      pm.send @x to 1 micro_batch 0
       pm.action forward stage 0 micro_batch 1
+      pm.send @x to 1 micro_batch 1
+      pm.receive @dx from 1 micro_batch 0
+      pm.action backward stage 0 micro_batch 0
+      pm.receive @dx from 1 micro_batch 1
       pm.action backward stage 0 micro_batch 1
       pm.action update stage 0 micro_batch 0
+    }
+    pm.role 1 {
+      pm.receive @x from 0 micro_batch 0
+      pm.action forward stage 1 micro_batch 0
+      pm.action backward stage 1 micro_batch 0
+      pm.send @dx to 0 micro_batch 0
+      pm.receive @x from 0 micro_batch 1
+      pm.action forward stage 1 micro_batch 1
+      pm.action backward stage 1 micro_batch 1
+      pm.send @dx to 0 micro_batch 1
+      pm.action update stage 1 micro_batch 0
     }
     ```
   }];
   let dependentDialects = ["::pipemesh::pm::PMDialect"];
   let options = [
-    Option<"name", "name", "std::string", /*default=*/"\"1f1b\"",
-           "gpipe or 1f1b">
+    Option<"name", "name", "std::string", /*default=*/"",
+           "gpipe or 1f1b; empty for the module's">
   ];
 }
 
 def VerifyScheduledPass : Pass<"pm-verify-scheduled", "::mlir::ModuleOp"> {
   let summary = "check that the roles of a program are complete and in order";
   let description = [{
-    Each fragment that exists runs once (prologue, update) or once for each
-    micro-batch; the prologue before all others, the update after all others, a
-    micro-batch's forward before its backward. Changes nothing.
+    Each fragment that exists runs once (prologue, reduce, update) or once for
+    each micro-batch; the prologue before all others, the reduce after all
+    backwards, the update after all others, a micro-batch's forward before its
+    backward. Every send has one receive on its peer, in the same order. Run
+    against each other, no role reads what it has neither computed nor received,
+    sends what it does not have or has not added up, or waits forever. Changes
+    nothing.
   }];
 }
 

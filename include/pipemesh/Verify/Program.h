@@ -37,8 +37,10 @@ struct ProgramOptions {
 ///   lockstep;
 /// - fragments of global shapes around a `pm.program`, each run once;
 /// - partitioned fragments (the buffers have a `global_type`), run on all ranks
-///   and micro-batches in the order of the role's actions, or, where there are
-///   none, the prologue, forward and backward of each micro-batch, the update.
+///   and micro-batches in the order of the roles' actions, with the values that
+///   these send and receive, or, where there are none, the prologue, forward and
+///   backward of each micro-batch, the reduce, the update.
+/// Each pipeline stage has its own copies of the buffers.
 class Program {
 public:
   static llvm::FailureOr<std::unique_ptr<Program>>

@@ -1,0 +1,77 @@
+//===- LatePlaces.cpp - stages that can compute an op of the update -------===//
+
+#include "LatePlaces.h"
+
+using namespace mlir;
+using namespace pipemesh;
+
+LatePlaces::LatePlaces(func::FuncOp function, const Placement &placement,
+                       int64_t numStages, const StateHolders &holders)
+    : numStages(numStages) {
+  using Category = LateOp::Category;
+  Block &body = function.getBody().front();
+  for (Operation &op : body.without_terminator()) {
+    if (!placement.isAfterMicroBatches(&op))
+      continue;
+    LateOp late;
+    late.places.resize(numStages, true);
+    late.statePlaces.resize(numStages, true);
+    bool readsParts = false;
+    llvm::SmallBitVector lowest(numStages);
+    auto restrict = [&](const llvm::SmallBitVector &stages) {
+      late.places &= stages;
+      if (stages.any() && !stages.all())
+        lowest.set(stages.find_first());
+    };
+    op.walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands()) {
+        if (auto arg = dyn_cast<BlockArgument>(operand)) {
+          auto held = arg.getOwner() == &body
+                          ? holders.find(arg.getArgNumber())
+                          : holders.end();
+          if (held == holders.end())
+            continue;
+          late.dependsOnState = true;
+          late.statePlaces &= held->second;
+          restrict(held->second);
+          continue;
+        }
+        Operation *source = operand.getDefiningOp();
+        if (source->getParentOp() != function)
+          continue;
+        if (const LateOp *from = lookup(source)) {
+          readsParts |= from->category == Category::Partial;
+          restrict(from->places);
+          if (from->category == Category::Plain && from->dependsOnState) {
+            late.dependsOnState = true;
+            late.statePlaces &= from->statePlaces;
+          }
+          continue;
+        }
+        const OpPlacement &placed = placement.of(source);
+        // A prologue's value is sent to any stage, and what needs no state is
+        // computed on any.
+        if (placed.home == pm::FragmentKind::Prologue || placed.isStateless)
+          continue;
+        llvm::SmallBitVector only(numStages);
+        only.set(placed.stage);
+        readsParts |= placement.isPartial(operand) || placement.isCut(operand);
+        restrict(only);
+      }
+    });
+    bool isPartial = llvm::any_of(op.getResults(), [&](Value result) {
+      return placement.isPartial(result);
+    });
+    if (isPartial)
+      late.category = Category::Partial;
+    else if (readsParts && isa<pm::ReshardOp>(op))
+      late.category = Category::Sum;
+    if (late.category != Category::Plain) {
+      // The parts of other stages are sent to the lowest one.
+      int64_t home = std::max(lowest.find_first(), 0);
+      late.places.reset();
+      late.places.set(home);
+    }
+    ops[&op] = late;
+  }
+}
