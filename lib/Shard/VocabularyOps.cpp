@@ -49,16 +49,26 @@ public:
   Value places(Value like, Type element) {
     return iota(shapeOf(like), element, typeOf(like).getRank() - 1);
   }
-  /// Whether an element's id exists; null where all do.
-  Value exists(Value like) {
+  /// The value where an element's id exists, `otherwise` in the padding. The
+  /// condition is made for each use: it is cheaper than to keep it.
+  Value keep(Value value, double otherwise) {
     if (!block.limit)
-      return {};
+      return value;
     Type i32 = builder.getI32Type();
-    return compare(places(like, i32), spread(block.limit, like, i32),
-                   ComparisonDirection::LT);
+    Value exists =
+        compare(places(value, i32), spread(block.limit, value, i32),
+                ComparisonDirection::LT);
+    return select(exists, value, splat(otherwise, value));
   }
-  Value keep(Value exists, Value value, double otherwise) {
-    return exists ? select(exists, value, splat(otherwise, value)) : value;
+  /// The same, by the opposite condition.
+  Value drop(Value value, double otherwise) {
+    if (!block.limit)
+      return value;
+    Type i32 = builder.getI32Type();
+    Value isBeyond =
+        compare(places(value, i32), spread(block.limit, value, i32),
+                ComparisonDirection::GE);
+    return select(isBeyond, splat(otherwise, value), value);
   }
   /// Whether an element is the target of its row.
   Value isTarget(Value logits, Value targets) {
@@ -101,7 +111,6 @@ static SmallVector<Value> crossEntropy(BlockBuilder &b, pm::CrossEntropyOp op,
                                        const MeshAxes &mesh) {
   Value logits = op.getLogits(), targets = op.getTargets();
   int64_t last = TensorBuilder::typeOf(logits).getRank() - 1;
-  Value exists = b.exists(logits);
   SmallVector<Attribute> axes(block.axes.begin(), block.axes.end());
   auto exchange = [&](ValueRange values, pm::ReductionKind kind) {
     auto reduce = pm::AllReduceOp::create(
@@ -112,16 +121,19 @@ static SmallVector<Value> crossEntropy(BlockBuilder &b, pm::CrossEntropyOp op,
       reduce->setAttr(pm::kPhaseAttr, phase);
     return reduce;
   };
-  Value ownMax = b.reduceMax(b.keep(exists, logits, -INFINITY), {last});
+  Value ownMax = b.reduceMax(b.keep(logits, -INFINITY), {last});
   Value rowMax = exchange(ownMax, pm::ReductionKind::Max).getResult(0);
-  Value exponentials = b.exp(b.sub(logits, b.broadcastLeading(rowMax, logits)));
-  Value sum = b.sumLast(b.keep(exists, exponentials, 0.0));
+  // Both sums are of one pass over the logits. The condition is not the one of
+  // the first pass, which would be kept in memory between the two.
+  Value shifted = b.sub(logits, b.broadcastLeading(rowMax, logits));
+  Value sum = b.sumLast(b.drop(b.exp(shifted), 0.0));
   Value picked = b.sumLast(
-      b.select(b.isTarget(logits, targets), logits, b.splat(0.0, logits)));
+      b.select(b.isTarget(logits, targets), shifted, b.splat(0.0, logits)));
   auto sums = exchange({sum, picked}, pm::ReductionKind::Sum);
-  Value lse = b.add(b.log(sums.getResult(0)), rowMax);
-  Value nll = b.sub(lse, sums.getResult(1));
-  return {b.select(b.isCounted(targets), nll, b.splat(0.0, nll)), lse};
+  Value log = b.log(sums.getResult(0));
+  Value nll = b.sub(log, sums.getResult(1));
+  return {b.select(b.isCounted(targets), nll, b.splat(0.0, nll)),
+          b.add(log, rowMax)};
 }
 
 static Value crossEntropyGrad(BlockBuilder &b, pm::CrossEntropyGradOp op) {
@@ -134,7 +146,7 @@ static Value crossEntropyGrad(BlockBuilder &b, pm::CrossEntropyGradOp op) {
       b.select(b.isCounted(targets), op.getGrad(), b.splat(0.0, op.getGrad()));
   Value result =
       b.mul(b.sub(probabilities, oneHot), b.broadcastLeading(grad, logits));
-  return b.keep(b.exists(logits), result, 0.0);
+  return b.keep(result, 0.0);
 }
 
 SmallVector<Value> pipemesh::expandOverVocabulary(OpBuilder &builder,
