@@ -363,8 +363,12 @@ LogicalResult Partitioner::convertConstant(stablehlo::ConstantOp op) {
   for (const Axes &dim : shardings[op.getResult()].dims)
     axes.push_back(cutting(dim));
   builder.setInsertionPointAfter(op);
+  SmallVector<OpOperand *> uses;
+  for (OpOperand &use : op.getResult().getUses())
+    uses.push_back(&use);
   Value block = sliceBlock(op.getLoc(), op.getResult(), axes);
-  op.getResult().replaceAllUsesExcept(block, block.getDefiningOp());
+  for (OpOperand *use : uses)
+    use->set(block);
   shardings[block] = shardings[op.getResult()];
   return success();
 }

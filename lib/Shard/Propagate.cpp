@@ -32,6 +32,8 @@ struct OpInfo {
   Operation *op;
   ShardingRule rule;
   bool hasRule;
+  /// What annotations of earlier priorities have decided.
+  FactorAxes bound;
 };
 
 /// Propagation in one function.
@@ -53,6 +55,10 @@ public:
         for (OpInfo &info : llvm::reverse(ops))
           changed |= propagateDims(info);
       }
+      bool anyCut;
+      if (priority != *priorities.rbegin())
+        for (OpInfo &info : ops)
+          info.bound = factorsOf(info, anyCut);
     }
     SmallVector<Attribute> given;
     for (BlockArgument arg : function.getArguments())
@@ -284,7 +290,8 @@ FactorAxes Propagation::factorsOf(OpInfo &info, bool &anyCut) {
     add(results, result);
   if (!anyCut)
     return FactorAxes(info.rule.factors.size());
-  return chooseFactorAxes(info.op, info.rule, mesh, operands, results);
+  return chooseFactorAxes(info.op, info.rule, mesh, operands, results,
+                          info.bound);
 }
 
 void Propagation::planPartialValues() {
@@ -380,7 +387,8 @@ void Propagation::settle(OpInfo &info) {
     operands.push_back(&states.find(operand)->second.sharding);
   for (Value result : op->getResults())
     results.push_back(&states.find(result)->second.sharding);
-  FactorAxes factors = chooseFactorAxes(op, info.rule, mesh, operands, results);
+  FactorAxes factors = chooseFactorAxes(op, info.rule, mesh, operands, results,
+                                        info.bound);
   OpShardings shardings =
       inferOpShardings(op, info.rule, factors, mesh, operands,
                        [&](unsigned index, StringAttr axis) {

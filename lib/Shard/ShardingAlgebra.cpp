@@ -4,6 +4,7 @@
 #include "mlir/IR/Matchers.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "llvm/ADT/SmallSet.h"
+#include <limits>
 
 using namespace mlir;
 using namespace pipemesh;
@@ -234,7 +235,8 @@ static bool dropInexpressible(ArrayRef<SmallVector<DimFactors>> values,
 FactorAxes pipemesh::chooseFactorAxes(Operation *op, const ShardingRule &rule,
                                       const MeshAxes &mesh,
                                       ArrayRef<const ValueSharding *> operands,
-                                      ArrayRef<const ValueSharding *> results) {
+                                      ArrayRef<const ValueSharding *> results,
+                                      const FactorAxes &bound) {
   SmallVector<SmallVector<Candidate, 4>> candidates(rule.factors.size());
   SmallVector<bool> unmerged = findUnmerged(rule);
   auto read = [&](ArrayRef<const ValueSharding *> values,
@@ -250,9 +252,19 @@ FactorAxes pipemesh::chooseFactorAxes(Operation *op, const ShardingRule &rule,
   FactorAxes factors(rule.factors.size());
   SmallVector<std::pair<int64_t, int64_t>> order; // (-bytes, factor)
   for (auto [factor, list] : llvm::enumerate(candidates)) {
-    if (list.empty())
+    Candidate best{{}, -1};
+    if (!bound.empty() && !bound[factor].empty()) {
+      llvm::erase_if(list, [&, &own = bound[factor]](const Candidate &other) {
+        return !isPrefix(own, other.axes);
+      });
+      best = {bound[factor], std::numeric_limits<int64_t>::max()};
+      if (!list.empty())
+        best.axes = choose(list).axes;
+    } else if (!list.empty()) {
+      best = choose(list);
+    } else {
       continue;
-    Candidate best = choose(list);
+    }
     factors[factor] = best.axes;
     order.emplace_back(-best.bytes, factor);
   }

@@ -63,11 +63,13 @@ using FactorAxes = llvm::SmallVector<Axes>;
 /// bytes wins, then the first; an axis cuts one factor only, and one that a
 /// value could not express (the minor factor of a merged dimension whose major
 /// one is not wholly cut, a size that does not divide a merged dimension or one
-/// that micro-batches cut) cuts none.
+/// that micro-batches cut) cuts none. Factors keep the axes of `bound`, if it is
+/// not empty, and are only extended.
 FactorAxes chooseFactorAxes(mlir::Operation *op, const ShardingRule &rule,
                             const MeshAxes &mesh,
                             llvm::ArrayRef<const ValueSharding *> operands,
-                            llvm::ArrayRef<const ValueSharding *> results);
+                            llvm::ArrayRef<const ValueSharding *> results,
+                            const FactorAxes &bound = {});
 
 /// The dimensions of a value whose factors are cut like this.
 llvm::SmallVector<Axes> dimsOfFactors(llvm::ArrayRef<DimFactors> dims,

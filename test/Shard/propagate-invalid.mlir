@@ -18,6 +18,15 @@ func.func @unknown_axis(%x: tensor<4xf32> {pm.sharding = #pm.sharding<@mesh, [{"
 
 // -----
 
+pm.mesh @mesh = [<"pp", stage = 2>]
+
+// expected-error @below {{a sharding names the axis 'pp', which is a stage axis: it divides ops, not values}}
+func.func @stage_axis(%x: tensor<4xf32> {pm.sharding = #pm.sharding<@mesh, [{"pp"}]>}) {
+  return
+}
+
+// -----
+
 pm.mesh @mesh = [<"dp", spatial = 2>]
 
 // expected-error @below {{a value of type 'i32' cannot be sharded; only ranked tensors can}}

@@ -46,6 +46,46 @@ func.func @unknown_axis(%x: tensor<4xf32>) {
 
 // -----
 
+pm.mesh @mesh = [<"dp", spatial = 2>, <"pp", stage = 2>]
+
+func.func @stage_collective(%x: tensor<4xf32>) {
+  // expected-error @below {{runs over the stage axis 'pp'; stages exchange values by transfers}}
+  %0 = pm.all_reduce sum(%x) over ["pp"] on @mesh : tensor<4xf32>
+  return
+}
+
+// -----
+
+pm.mesh @mesh = [<"dp", spatial = 2>]
+
+func.func @gather_of_an_unknown_axis(%x: tensor<4xf32>) {
+  // expected-error @below {{runs over the axis 'tp', which the mesh does not have}}
+  %0 = pm.all_gather %x dim 0 over ["tp"] on @mesh : (tensor<4xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+pm.mesh @mesh = [<"dp", spatial = 3>]
+
+func.func @gather_of_other_blocks(%x: tensor<4xf32>) {
+  // expected-error @below {{has blocks of 4 elements, but dimension 0 of 8 is 3 for each of 3 ranks}}
+  %0 = pm.all_gather %x dim 0 over ["dp"] on @mesh : (tensor<4xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+pm.mesh @mesh = [<"dp", spatial = 3>]
+
+func.func @scatter_into_other_blocks(%x: tensor<2x8xf32>) {
+  // expected-error @below {{has blocks of 2 elements, but dimension 1 of 8 is 3 for each of 3 ranks}}
+  %0 = pm.reduce_scatter %x sum dim 1 over ["dp"] on @mesh : (tensor<2x8xf32>) -> tensor<2x2xf32>
+  return
+}
+
+// -----
+
 pm.mesh @mesh = [<"dp", spatial = 2>, <"mb", temporal = 2>]
 
 // expected-error @below {{argument 0 is 'tensor<4xf32>', but its buffer @x gives 'tensor<2xf32>'}}
