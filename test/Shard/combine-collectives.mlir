@@ -48,3 +48,19 @@ func.func @only_equal_ones_merge(%x: tensor<4xf32>, %y: tensor<4xi32>) -> (tenso
   %e = pm.all_reduce sum(%x) over ["dp"] on @mesh : tensor<4xf32>
   return %a, %b, %c, %d, %e : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>
 }
+
+// The squares of cut gradients: their sum goes behind the one exchange.
+// CHECK-LABEL: func.func @numbers_of_a_chain
+func.func @numbers_of_a_chain(%x: tensor<f32>, %y: tensor<f32>, %z: tensor<f32>, %w: tensor<f32>) -> tensor<f32> {
+  // CHECK: %[[R:.*]]:3 = pm.all_reduce sum(%arg0, %arg1, %arg2) over ["tp"]
+  // CHECK: %[[A:.*]] = stablehlo.add %[[R]]#0, %arg3
+  // CHECK: %[[B:.*]] = stablehlo.add %[[A]], %[[R]]#1
+  // CHECK: stablehlo.add %[[B]], %[[R]]#2
+  %a = pm.all_reduce sum(%x) over ["tp"] on @mesh : tensor<f32>
+  %0 = stablehlo.add %a, %w : tensor<f32>
+  %b = pm.all_reduce sum(%y) over ["tp"] on @mesh : tensor<f32>
+  %1 = stablehlo.add %0, %b : tensor<f32>
+  %c = pm.all_reduce sum(%z) over ["tp"] on @mesh : tensor<f32>
+  %2 = stablehlo.add %1, %c : tensor<f32>
+  return %2 : tensor<f32>
+}
