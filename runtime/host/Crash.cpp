@@ -2,7 +2,6 @@
 
 #include "host/Crash.h"
 
-#include <atomic>
 #include <csignal>
 #include <cstring>
 #include <initializer_list>
@@ -33,6 +32,7 @@ static void print(long number) {
 
 static_assert(std::atomic<bool>::is_always_lock_free);
 static std::atomic<bool> crashed{false};
+static std::atomic<bool> *lineIsPrinted = nullptr;
 
 static void onCrash(int signal) {
   // Threads of one kernel crash together; the first one reports.
@@ -71,11 +71,14 @@ static void onCrash(int signal) {
     print("; the compiler that wrote this bundle has a fault");
   }
   print("\n");
+  if (lineIsPrinted)
+    lineIsPrinted->store(true);
   std::signal(signal, SIG_DFL);
   raise(signal);
 }
 
-void installCrashHandler() {
+void installCrashHandler(std::atomic<bool> *reported) {
+  lineIsPrinted = reported;
   struct sigaction action;
   std::memset(&action, 0, sizeof(action));
   action.sa_handler = onCrash;

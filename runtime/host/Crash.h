@@ -5,6 +5,8 @@
 
 #include "pmrt/pmrt.h"
 
+#include <atomic>
+
 namespace pipemesh::runtime {
 
 /// What a thread is running, for a message when a kernel crashes.
@@ -18,8 +20,8 @@ struct Running {
 void setRunning(const Running *running);
 
 /// Prints one line on SIGSEGV, SIGBUS, SIGILL and SIGFPE, then ends the process
-/// by the same signal.
-void installCrashHandler();
+/// by the same signal. `reported` becomes true when that line is printed.
+void installCrashHandler(std::atomic<bool> *reported = nullptr);
 
 } // namespace pipemesh::runtime
 

@@ -149,15 +149,7 @@ void Job::stepEveryRank(const std::function<void(Rank &)> &function) {
 void Job::agree(const std::function<void()> &function) {
   if (localSize() == size())
     return function();
-  std::string problem;
-  try {
-    function();
-  } catch (const Error &error) {
-    problem = error.what();
-  }
-  for (const std::string &text : transport->exchange(problem))
-    if (!text.empty())
-      fail(text);
+  runtime::agree(*transport, function);
 }
 
 //===----------------------------------------------------------------------===//

@@ -10,6 +10,7 @@
 #ifndef PIPEMESH_RUNTIME_HOST_TRANSPORT_H
 #define PIPEMESH_RUNTIME_HOST_TRANSPORT_H
 
+#include "core/Error.h"
 #include "core/Mesh.h"
 #include "host/Record.h"
 #include "host/Sync.h"
@@ -112,6 +113,16 @@ public:
   /// Whether this process has rank 0, and speaks for all.
   bool isFirst() const { return localRanks().front() == 0; }
 };
+
+/// A failure that all processes know of.
+class AgreedError : public Error {
+public:
+  using Error::Error;
+};
+
+/// Calls `work` in every process. Where it throws an Error in some, an
+/// AgreedError is thrown in all. Collective.
+void agree(Transport &transport, const std::function<void()> &work);
 
 } // namespace pipemesh::runtime
 

@@ -5,6 +5,8 @@
 #include "core/Error.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <numeric>
 
 namespace pipemesh::runtime {
@@ -13,6 +15,7 @@ const char *const helpText =
     R"(pmrun runs a bundle that pmc wrote, on as many ranks as its mesh has.
 
 usage: pmrun BUNDLE --weights=DIR --data=FILE [options]
+       mpirun -n RANKS pmrun BUNDLE --weights=DIR --data=FILE [options]
 
   BUNDLE                folder with manifest.json and role_*.so
   --weights=DIR         model directory: model.safetensors, or sharded with
@@ -23,6 +26,10 @@ usage: pmrun BUNDLE --weights=DIR --data=FILE [options]
   --steps=N             stop after N steps (default: all of the data); 0 only
                         loads, and saves when asked
   --recipe=FILE         other numbers for the optimizer, without recompiling
+  --transport=KIND      threads: all ranks in one process (the default); mpi: a
+                        process for each rank, by Open MPI. Under mpirun it is
+                        mpi; outside of it, mpi starts mpirun with the right
+                        number. Both give the same bits
   --threads=N           threads of each rank (default 1); any N gives the same
                         bits
   --resume              go on from optimizer.safetensors in --weights: moments,
@@ -31,6 +38,18 @@ usage: pmrun BUNDLE --weights=DIR --data=FILE [options]
                         learning_rate, counted_tokens, step_ms, tokens_per_s
   --trace=FILE          timeline for https://ui.perfetto.dev: a process for
                         each rank, a span for each action and instruction
+  --report[=FILE.json]  what each rank did: bytes by axis, kind and module,
+                        flops, memory, and how busy it was; as a table, or as
+                        JSON with the manifest's conventions
+  --compare=WHAT        run the first step and compare it: with another bundle
+                        (a folder) on the same weights and data, value by value
+                        in the order of the model; or with a .safetensors of
+                        logits and grad.NAME. Names the first tensor that
+                        departs; the status is 1 then
+  --compare-tolerance=X largest difference, as a part of the largest value
+                        (default 1e-4)
+  --deadline=SECONDS    end the job when a rank waits longer for others, and say
+                        for whom and what those did last (default 600, 0: never)
   --save=DIR            write the model at the end: config.json,
                         model.safetensors, optimizer.safetensors, and the small
                         files of --weights
@@ -48,6 +67,13 @@ examples:
   pmrun bundle/ --weights=trained/ --resume --data=tokens.u16 --save=trained/
   pmrun bundle/ --weights=model/ --data=one.safetensors --steps=1 \
       --save-gradients=gradients.safetensors --save-logits=logits.safetensors
+  mpirun -n 8 --bind-to none --oversubscribe pmrun bundle/ --weights=model/ \
+      --data=text.txt --steps=100
+  pmrun bundle/ --transport=mpi --weights=model/ --data=text.txt --deadline=60
+  pmrun bundle/ --weights=model/ --data=text.txt --steps=20 --report
+  pmrun parallel/ --compare=single/ --weights=model/ --data=text.txt
+  pmrun bundle/ --compare=reference.safetensors --weights=model/ \
+      --data=reference.safetensors
 )";
 
 static int64_t parseNumber(const std::string &flag, const std::string &value,
@@ -59,6 +85,14 @@ static int64_t parseNumber(const std::string &flag, const std::string &value,
     fail(flag, " is '", value, "', but a whole number of at least ", least,
          " is needed");
   return std::stoll(value);
+}
+
+static double parseReal(const std::string &flag, const std::string &value) {
+  char *end = nullptr;
+  double number = std::strtod(value.c_str(), &end);
+  if (value.empty() || *end || !(number >= 0) || !std::isfinite(number))
+    fail(flag, " is '", value, "', but a number of at least 0 is needed");
+  return number;
 }
 
 /// Number of single-letter changes between two words.
@@ -89,6 +123,8 @@ Options parseOptions(const std::vector<std::string> &arguments) {
                                    {"--metrics", &options.metrics},
                                    {"--trace", &options.trace},
                                    {"--save", &options.save},
+                                   {"--compare", &options.compare},
+                                   {"--transport", &options.transport},
                                    {"--save-gradients", &options.saveGradients},
                                    {"--save-logits", &options.saveLogits}};
   const std::vector<std::pair<const char *, bool *>> switches = {
@@ -96,8 +132,9 @@ Options parseOptions(const std::vector<std::string> &arguments) {
       {"--resume", &options.resume},
       {"--quiet", &options.quiet},
       {"--help", &options.help}};
-  const std::vector<const char *> numbers = {"--steps", "--save-every",
-                                             "--threads"};
+  const std::vector<const char *> numbers = {
+      "--steps", "--save-every", "--threads", "--deadline",
+      "--compare-tolerance"};
 
   for (const std::string &argument : arguments) {
     if (argument == "-h") {
@@ -116,6 +153,12 @@ Options parseOptions(const std::vector<std::string> &arguments) {
     bool hasValue = equals != std::string::npos;
     std::string value = hasValue ? argument.substr(equals + 1) : "";
     bool known = false;
+    if (flag == "--report") {
+      if (hasValue && value.empty())
+        fail("--report= needs a value: --report=FILE.json");
+      options.report = known = true;
+      options.reportFile = value;
+    }
     for (auto &[name, target] : switches)
       if (flag == name) {
         if (hasValue)
@@ -126,7 +169,8 @@ Options parseOptions(const std::vector<std::string> &arguments) {
     for (const Text &text : texts)
       if (flag == text.flag) {
         if (value.empty())
-          fail(flag, " needs a value: ", flag, "=PATH");
+          fail(flag, " needs a value: ", flag,
+               flag == "--transport" ? "=threads or =mpi" : "=PATH");
         *text.value = value;
         known = true;
       }
@@ -139,13 +183,17 @@ Options parseOptions(const std::vector<std::string> &arguments) {
           options.steps = parseNumber(flag, value, 0);
         else if (flag == "--save-every")
           options.saveEvery = parseNumber(flag, value, 1);
+        else if (flag == "--deadline")
+          options.deadline = parseReal(flag, value);
+        else if (flag == "--compare-tolerance")
+          options.compareTolerance = parseReal(flag, value);
         else
           options.threads = static_cast<int>(
               std::min<int64_t>(parseNumber(flag, value, 1), 1024));
       }
     if (known)
       continue;
-    std::vector<std::string> names;
+    std::vector<std::string> names = {"--report"};
     for (auto &entry : switches)
       names.push_back(entry.first);
     for (const Text &text : texts)
@@ -162,6 +210,10 @@ Options parseOptions(const std::vector<std::string> &arguments) {
   }
   if (options.help)
     return options;
+  if (!options.transport.empty() && options.transport != "threads" &&
+      options.transport != "mpi")
+    fail("--transport is '", options.transport,
+         "'; known ones are threads and mpi");
   if (options.bundle.empty())
     fail("no bundle is given; usage: pmrun BUNDLE --weights=DIR --data=FILE "
          "(--help shows examples)");
@@ -172,6 +224,8 @@ Options parseOptions(const std::vector<std::string> &arguments) {
     fail("--data is missing: give it a .txt, .u16, .u32 or .safetensors file");
   if (options.saveEvery && options.save.empty())
     fail("--save-every needs --save=DIR");
+  if (!options.compare.empty() && options.transport == "mpi")
+    fail("--compare runs with --transport=threads, which gives the bits of mpi");
   return options;
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/Safetensors.h"
 #include "launch/SaveModel.h"
+#include "launch/StartChecks.h"
 
 #include <cmath>
 #include <cstring>
@@ -19,21 +20,24 @@ static HostOptions hostOptions(const Options &options,
   host.threads = options.threads;
   host.poison = options.poison;
   host.trace = !options.trace.empty();
+  host.deadline = static_cast<uint64_t>(options.deadline * 1e9);
   host.interrupts = interrupts;
   return host;
 }
 
 Session::Session(const Options &given, const std::atomic<int> *interrupts,
                  std::shared_ptr<Transport> transport)
-    : options(given), bundle(given.bundle),
-      settings(bundle.manifest().recipe.value_or(Recipe())),
-      job(bundle, hostOptions(given, interrupts), std::move(transport)) {
-  if (!options.recipe.empty()) {
+    : options(given), bundle(openTogether(given, transport.get())),
+      settings(bundle->manifest().recipe.value_or(Recipe())),
+      job(*bundle, hostOptions(given, interrupts), std::move(transport)) {
+  job.agree([&] {
+    if (options.recipe.empty())
+      return;
     if (!manifest().train)
       fail("--recipe: the bundle was compiled with --task=eval and has no "
            "optimizer");
     settings = readReplacementRecipe(options.recipe, settings);
-  }
+  });
   loadWeights();
   if (options.resume)
     loadOptimizer();
@@ -50,11 +54,14 @@ BatchShape Session::batchShape() const {
 }
 
 void Session::loadWeights() {
-  Checkpoint checkpoint(options.weights);
+  std::optional<Checkpoint> checkpoint;
   std::map<std::string, const StoredTensor *> tensors;
-  for (const ParameterInfo &parameter : manifest().parameters)
-    tensors[parameter.name] =
-        &checkpoint.parameter(parameter.name, parameter.shape);
+  job.agree([&] {
+    checkpoint.emplace(options.weights);
+    for (const ParameterInfo &parameter : manifest().parameters)
+      tensors[parameter.name] =
+          &checkpoint->parameter(parameter.name, parameter.shape);
+  });
   job.onEveryRank([&](Rank &rank) {
     const RoleInfo &info = rank.getProgram().info;
     for (size_t i = 0; i < info.buffers.size(); ++i) {
@@ -84,21 +91,25 @@ void Session::loadWeights() {
 void Session::loadOptimizer() {
   std::string path =
       (std::filesystem::path(options.weights) / optimizerFile).string();
-  SafetensorsFile file(path, "optimizer state");
-  std::string model =
-      (std::filesystem::path(options.weights) / "model.safetensors").string();
-  SafetensorsFile weights(model, "weights");
-  auto step = file.metadata().find("step");
-  auto weightsStep = weights.metadata().find("step");
-  if (step == file.metadata().end() || weightsStep == weights.metadata().end())
-    fail("--resume: '", path, "' or '", model,
-         "' has no step number; only what pmrun saved can be resumed");
-  if (step->second != weightsStep->second)
-    fail("--resume: '", path, "' is of step ", step->second, ", but '", model,
-         "' of step ", weightsStep->second,
-         "; a save was interrupted, resume from another one");
-  nextStep = std::stoll(step->second);
-  savedStep = nextStep;
+  std::optional<SafetensorsFile> file;
+  job.agree([&] {
+    file.emplace(path, "optimizer state");
+    std::string model =
+        (std::filesystem::path(options.weights) / "model.safetensors").string();
+    SafetensorsFile weights(model, "weights");
+    auto step = file->metadata().find("step");
+    auto weightsStep = weights.metadata().find("step");
+    if (step == file->metadata().end() ||
+        weightsStep == weights.metadata().end())
+      fail("--resume: '", path, "' or '", model,
+           "' has no step number; only what pmrun saved can be resumed");
+    if (step->second != weightsStep->second)
+      fail("--resume: '", path, "' is of step ", step->second, ", but '", model,
+           "' of step ", weightsStep->second,
+           "; a save was interrupted, resume from another one");
+    nextStep = std::stoll(step->second);
+    savedStep = nextStep;
+  });
   job.onEveryRank([&](Rank &rank) {
     const RoleInfo &info = rank.getProgram().info;
     for (size_t i = 0; i < info.buffers.size(); ++i) {
@@ -111,7 +122,7 @@ void Session::loadOptimizer() {
         continue;
       }
       std::string name = buffer.role + "." + buffer.parameter;
-      const StoredTensor *tensor = file.find(name);
+      const StoredTensor *tensor = file->find(name);
       if (!tensor || tensor->dtype != "F32" ||
           tensor->shape != buffer.globalShape)
         fail("--resume: '", path, "' has no '", name, "' of shape ",
@@ -275,9 +286,9 @@ void Session::explainNonFinite(const std::string &subject, int64_t step,
   std::string text;
   for (const std::string &fact : facts)
     text += "; " + fact;
-  fail(subject, " at step ", step, text, "; ", keptState(),
-       "; lower the learning rate, clip the gradient, or look at this step's "
-       "data");
+  throw AgreedError(cat(subject, " at step ", step, text, "; ", keptState(),
+                        "; lower the learning rate, clip the gradient, or look "
+                        "at this step's data"));
 }
 
 void Session::captureLogits() {

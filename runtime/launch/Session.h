@@ -54,7 +54,7 @@ public:
   int64_t lastSaved() const { return savedStep; }
 
   const Recipe &recipe() const { return settings; }
-  const Manifest &manifest() const { return bundle.manifest(); }
+  const Manifest &manifest() const { return bundle->manifest(); }
   Job &getJob() { return job; }
 
 private:
@@ -66,7 +66,7 @@ private:
   std::string keptState() const;
 
   Options options;
-  Bundle bundle;
+  std::unique_ptr<Bundle> bundle;
   Recipe settings;
   Job job;
   std::unique_ptr<Capture> capture;

@@ -2,8 +2,14 @@
 
 #include "core/Safetensors.h"
 #include "host/Crash.h"
+#include "launch/Launcher.h"
 #include "launch/Report.h"
 #include "launch/Session.h"
+#include "launch/Supervisor.h"
+
+#ifdef PIPEMESH_HAVE_MPI
+#include "mpi/MpiTransport.h"
+#endif
 
 #include <atomic>
 #include <csignal>
@@ -17,71 +23,118 @@ using namespace pipemesh::runtime;
 static std::atomic<int> interrupts{0};
 
 static void onInterrupt(int number) {
+  // A terminal sends it to this process and to the one that supervises it,
+  // which passes it on.
+  static std::atomic<uint64_t> last{0};
+  uint64_t now = nanoseconds();
+  if (now - last.exchange(now) < 200'000'000u)
+    return;
   if (interrupts.fetch_add(1) == 1)
     std::signal(number, SIG_DFL);
 }
 
-static int run(const Options &options) {
-  if (!options.metrics.empty())
-    checkWritable(options.metrics, "--metrics");
-  if (!options.trace.empty())
-    checkWritable(options.trace, "--trace");
-  if (!options.saveGradients.empty())
-    checkWritable(options.saveGradients, "--save-gradients");
-  if (!options.saveLogits.empty())
-    checkWritable(options.saveLogits, "--save-logits");
+/// The number of interrupts that any process has seen. Collective.
+static int interruptsOfAll(Job &job) {
+  int most = 0;
+  for (const std::string &text : job.getTransport().exchange(
+           std::to_string(interrupts.load())))
+    most = std::max(most, std::stoi(text));
+  return most;
+}
 
-  Session session(options, &interrupts);
+/// "ranks 0 to 7", or the rank of this process.
+static std::string ranksText(const Job &job) {
+  if (job.localSize() == 1)
+    return job.manifest().mesh.describe(job.local(0).number());
+  return cat("ranks 0 to ", job.size() - 1);
+}
+
+static int run(const Options &options, std::shared_ptr<Transport> transport,
+               Supervised &supervised) {
+  auto checkFiles = [&] {
+    for (auto &[path, flag] :
+         {std::pair(&options.metrics, "--metrics"),
+          std::pair(&options.trace, "--trace"),
+          std::pair(&options.reportFile, "--report"),
+          std::pair(&options.saveGradients, "--save-gradients"),
+          std::pair(&options.saveLogits, "--save-logits")})
+      if (!path->empty())
+        checkWritable(*path, flag);
+  };
+  if (transport)
+    agree(*transport, [&] {
+      if (transport->isFirst())
+        checkFiles();
+    });
+  else
+    checkFiles();
+
+  Session session(options, &interrupts, transport);
   const Manifest &manifest = session.manifest();
-  if (!manifest.train && !options.saveGradients.empty())
-    fail("--save-gradients: the bundle was compiled with --task=eval and "
-         "makes no gradients");
+  Job &job = session.getJob();
+  ranksText(job).copy(supervised.who, sizeof(supervised.who) - 1);
+  bool first = job.isFirst();
 
   BatchShape shape = session.batchShape();
   std::unique_ptr<TokenData> data;
-  int64_t first = session.step(), last = first;
+  int64_t begin = session.step(), last = begin;
   bool dataEnds = false;
-  if (!options.data.empty()) {
-    data = openTokenData(options.data, shape);
-    last = data->steps();
-    if (options.steps) {
-      dataEnds = first + *options.steps > last;
-      last = std::min(last, first + *options.steps);
-    }
-    if (first >= last && !(options.steps && *options.steps == 0))
-      fail("data '", options.data, "' has ", data->steps(),
-           " steps, and the resumed run has made ", first);
-  }
-  if (manifest.train)
-    session.recipe().checkSteps(last);
-
   std::optional<MetricsWriter> metrics;
-  if (!options.metrics.empty())
-    metrics.emplace(options.metrics);
-  Progress progress(last - first);
+  job.agree([&] {
+    if (!manifest.train && !options.saveGradients.empty())
+      fail("--save-gradients: the bundle was compiled with --task=eval and "
+           "makes no gradients");
+    if (!options.data.empty()) {
+      data = openTokenData(options.data, shape);
+      last = data->steps();
+      if (options.steps) {
+        dataEnds = begin + *options.steps > last;
+        last = std::min(last, begin + *options.steps);
+      }
+      if (begin >= last && !(options.steps && *options.steps == 0))
+        fail("data '", options.data, "' has ", data->steps(),
+             " steps, and the resumed run has made ", begin);
+    }
+    if (manifest.train)
+      session.recipe().checkSteps(last);
+    if (first && !options.metrics.empty())
+      metrics.emplace(options.metrics);
+  });
+
+  Progress progress(last - begin);
   std::vector<StepResult> results;
   std::vector<float> logits;
+  int stopped = 0;
   try {
-    for (int64_t step = first; step < last && interrupts == 0; ++step) {
-      Batch batch = data->read(step);
-      if (step == first && !options.saveLogits.empty())
+    for (int64_t step = begin; step < last; ++step) {
+      stopped = interruptsOfAll(job);
+      if (stopped)
+        break;
+      Batch batch;
+      job.agree([&] { batch = data->read(step); });
+      if (step == begin && !options.saveLogits.empty())
         session.captureLogits();
+      supervised.step = step;
       StepResult result = session.run(batch);
       results.push_back(result);
       if (metrics)
         metrics->write(result);
-      if (!options.quiet)
+      if (first && !options.quiet)
         progress.show(result);
-      if (step == first) {
+      if (step == begin) {
         if (!options.saveGradients.empty())
           session.saveGradients(options.saveGradients);
         if (!options.saveLogits.empty()) {
           session.takeLogits(logits);
-          writeSafetensors(options.saveLogits,
-                           {{"logits",
-                             "F32",
-                             {shape.batch, shape.sequence, shape.vocabulary}}},
-                           {}, [&](size_t) { return logits.data(); });
+          job.agree([&] {
+            if (first)
+              writeSafetensors(
+                  options.saveLogits,
+                  {{"logits",
+                    "F32",
+                    {shape.batch, shape.sequence, shape.vocabulary}}},
+                  {}, [&](size_t) { return logits.data(); });
+          });
           logits = {};
         }
       }
@@ -93,57 +146,135 @@ static int run(const Options &options) {
     throw;
   }
   progress.finish();
-  bool wantsSave = !options.save.empty() && !(interrupts && results.empty());
+  if (!stopped)
+    stopped = interruptsOfAll(job);
+  supervised.step = -1;
+  bool wantsSave = !options.save.empty() && !(stopped && results.empty());
   if (wantsSave && session.lastSaved() != session.step())
     session.save(options.save);
   if (!options.trace.empty())
-    writeTrace(session.getJob(), options.trace);
+    writeTrace(job, options.trace);
   if (!options.quiet) {
-    std::fputs(summary(session.getJob(), results).c_str(), stdout);
-    if (wantsSave)
-      std::printf("saved       '%s' after step %ld\n", options.save.c_str(),
-                  long(session.step()));
-    if (!options.trace.empty())
-      std::printf("trace       '%s'%s; open it at https://ui.perfetto.dev\n",
-                  options.trace.c_str(),
-                  session.getJob().local(0).traceFull ? " (the first steps)"
-                                                      : "");
+    std::string text = summary(job, results);
+    if (first) {
+      std::fputs(text.c_str(), stdout);
+      if (wantsSave)
+        std::printf("saved       '%s' after step %ld\n", options.save.c_str(),
+                    long(session.step()));
+      if (!options.trace.empty())
+        std::printf("trace       '%s'%s; open it at https://ui.perfetto.dev\n",
+                    options.trace.c_str(),
+                    job.local(0).traceFull ? " (the first steps)" : "");
+    }
   }
-  if (interrupts) {
-    std::fprintf(stderr, "pmrun: interrupted after %zu steps\n",
-                 results.size());
+  if (stopped) {
+    if (first)
+      std::fprintf(stderr, "pmrun: interrupted after %zu steps\n",
+                   results.size());
     return 130;
   }
-  if (dataEnds)
+  if (dataEnds && first)
     std::fprintf(
         stderr,
         "pmrun: the data ends after %ld steps, before the %ld of --steps\n",
-        long(last - first), long(*options.steps));
+        long(last - begin), long(*options.steps));
   return 0;
 }
 
-int main(int argc, char **argv) {
-  // oneDNN allocates space for packed operands in every call; the allocator
-  // keeps it instead of returning it to the system each time.
-  // The largest threshold that it takes is 32 MiB.
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  try {
-    Options options = parseOptions({argv + 1, argv + argc});
-    if (options.help) {
-      std::fputs(helpText, stdout);
-      return 0;
-    }
-    installCrashHandler();
-    std::signal(SIGINT, onInterrupt);
-    std::signal(SIGTERM, onInterrupt);
-    return run(options);
-  } catch (const std::bad_alloc &) {
-    std::fputs("pmrun: error: out of memory; use more micro-batches or fewer "
-               "ranks\n",
-               stderr);
-  } catch (const std::exception &error) {
-    std::fprintf(stderr, "pmrun: error: %s\n", error.what());
-  }
+static int failed(const std::string &message) {
+  std::fprintf(stderr, "pmrun: error: %s\n", message.c_str());
   return interrupts ? 130 : 1;
+}
+
+/// Runs all ranks in this process.
+static int runThreads(const Options &options, Supervised &supervised) {
+  try {
+    return run(options, nullptr, supervised);
+  } catch (const std::bad_alloc &) {
+    return failed("out of memory; use more micro-batches or fewer ranks");
+  } catch (const std::exception &error) {
+    return failed(error.what());
+  }
+}
+
+#ifdef PIPEMESH_HAVE_MPI
+/// Runs the rank of this process of mpirun. `problem` is what is wrong with its
+/// arguments.
+static int runMpi(const Options &options, const std::string &problem,
+                  Supervised &supervised) {
+  std::shared_ptr<Transport> transport;
+  try {
+    transport = startMpi();
+  } catch (const std::exception &error) {
+    return failed(error.what());
+  }
+  int status = 1;
+  try {
+    agree(*transport, [&] {
+      if (!problem.empty())
+        fail(problem);
+    });
+    status = run(options, transport, supervised);
+  } catch (const AgreedError &error) {
+    if (transport->isFirst())
+      failed(error.what());
+    status = interrupts ? 130 : 1;
+  } catch (const std::bad_alloc &) {
+    transport->end("out of memory; use more micro-batches or fewer ranks");
+  } catch (const std::exception &error) {
+    transport->end(error.what());
+  }
+  std::fflush(nullptr);
+  finishMpi(*transport);
+  return status;
+}
+#endif
+
+static int superviseRanks(const Options &options, const std::string &problem,
+                          bool mpi) {
+  return supervise([&](Supervised &supervised) {
+    // oneDNN allocates space for packed operands in every call; the allocator
+    // keeps it instead of returning it to the system each time.
+    // The largest threshold that it takes is 32 MiB.
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    installCrashHandler(&supervised.reported);
+    for (int number : {SIGINT, SIGTERM, SIGUSR1})
+      if (number != SIGUSR1 || mpi)
+        std::signal(number, onInterrupt);
+#ifdef PIPEMESH_HAVE_MPI
+    if (mpi) {
+      cat("rank ", mpiEnvironment().rank)
+          .copy(supervised.who, sizeof(supervised.who) - 1);
+      return runMpi(options, problem, supervised);
+    }
+#endif
+    return problem.empty() ? runThreads(options, supervised) : failed(problem);
+  });
+}
+
+int main(int argc, char **argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  Options options;
+  std::string problem;
+  try {
+    options = parseOptions(arguments);
+  } catch (const Error &error) {
+    problem = error.what();
+  }
+  MpiEnvironment environment = mpiEnvironment();
+  if (options.help) {
+    if (environment.rank == 0)
+      std::fputs(helpText, stdout);
+    return 0;
+  }
+  try {
+    bool mpi = usesMpi(options, environment);
+    if (problem.empty() && mpi && !environment.present)
+      return startMpirun(arguments, options.bundle);
+    return superviseRanks(options, problem, mpi && environment.present);
+  } catch (const std::exception &error) {
+    // Every process of mpirun comes here for the same reason.
+    return environment.rank == 0 ? failed(error.what()) : 1;
+  }
 }

@@ -1,0 +1,31 @@
+//===- Transport.cpp - How ranks meet, whatever carries the data ----------===//
+
+#include "host/Transport.h"
+
+#include <algorithm>
+
+namespace pipemesh::runtime {
+
+void agree(Transport &transport, const std::function<void()> &work) {
+  std::string problem;
+  try {
+    work();
+  } catch (const Error &error) {
+    problem = error.what();
+  } catch (const std::bad_alloc &) {
+    problem = "out of memory; use more micro-batches or fewer ranks";
+  }
+  std::vector<std::string> all = transport.exchange(problem);
+  auto first = std::find_if(all.begin(), all.end(),
+                            [](const auto &text) { return !text.empty(); });
+  if (first == all.end())
+    return;
+  // One rank's own problem is told with its name.
+  bool common = std::all_of(all.begin(), all.end(),
+                            [&](const auto &text) { return text == *first; });
+  if (common || first->rfind("rank ", 0) == 0)
+    throw AgreedError(*first);
+  throw AgreedError(cat("rank ", first - all.begin(), ": ", *first));
+}
+
+} // namespace pipemesh::runtime

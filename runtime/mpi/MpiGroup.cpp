@@ -1,0 +1,318 @@
+//===- MpiGroup.cpp - Collectives between processes -----------------------===//
+
+#include "mpi/MpiGroup.h"
+
+#include "host/Collective.h"
+#include "host/Program.h"
+#include "host/Reduce.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace pipemesh::runtime {
+
+/// Operands up to this size travel in the first message.
+static constexpr uint64_t smallBytes = 8192;
+
+namespace {
+
+/// In front of a member's first message.
+struct Header {
+  uint32_t opcode, sequence, dtype, reduction, numOperands, unused;
+  uint64_t outer, elements;
+  uint64_t counts; ///< a digest of all of them
+  char text[136];  ///< describe()
+};
+
+} // namespace
+
+static Header headerOf(const pmrt_instruction &instruction) {
+  const pmrt_collective &collective = collectiveOf(instruction);
+  Header header = {};
+  header.opcode = instruction.opcode;
+  header.sequence = collective.sequence;
+  header.dtype = collective.dtype;
+  header.reduction = collective.reduction;
+  header.numOperands = instruction.num_operands;
+  bool reduce = instruction.opcode == PMRT_OP_ALL_REDUCE;
+  header.outer = reduce ? 1 : collective.outer;
+  header.counts = 14695981039346656037u;
+  for (uint32_t i = 0; i < instruction.num_operands; ++i) {
+    header.elements += collective.counts[i];
+    header.counts = (header.counts ^ collective.counts[i]) * 1099511628211u;
+  }
+  std::string text = describe(instruction);
+  text.copy(header.text, sizeof(header.text) - 1);
+  return header;
+}
+
+/// Why members cannot meet; empty when they can.
+static std::string mismatch(const Header &a, const Header &b) {
+  if (a.opcode != b.opcode)
+    return "they are of two kinds";
+  if (a.sequence != b.sequence)
+    return cat("number ", a.sequence, " against ", b.sequence);
+  if (a.dtype != b.dtype)
+    return cat("type ", a.dtype, " against ", b.dtype);
+  if (a.reduction != b.reduction)
+    return cat("reduction ", a.reduction, " against ", b.reduction);
+  if (a.numOperands != b.numOperands)
+    return cat(a.numOperands, " operands against ", b.numOperands);
+  if (a.outer != b.outer)
+    return cat(a.outer, " rows against ", b.outer);
+  if (a.elements != b.elements)
+    return cat(a.elements, " elements against ", b.elements);
+  return a.counts != b.counts ? "operands of other sizes" : "";
+}
+
+static int64_t edge(int64_t part, int64_t parts, int64_t whole) {
+  return whole * part / parts;
+}
+
+const std::byte *MpiGroup::packed(const pmrt_instruction &instruction,
+                                  void *const *pointers, uint64_t bytes) {
+  if (instruction.opcode != PMRT_OP_ALL_REDUCE || instruction.num_operands == 1)
+    return static_cast<const std::byte *>(pointers[0]);
+  const pmrt_collective &collective = collectiveOf(instruction);
+  uint64_t size = dtypeSize(collective.dtype), at = 0;
+  if (pack.size() < bytes)
+    pack.resize(bytes);
+  for (uint32_t i = 0; i < instruction.num_operands; ++i) {
+    std::memcpy(pack.data() + at, pointers[i], collective.counts[i] * size);
+    at += collective.counts[i] * size;
+  }
+  return pack.data();
+}
+
+/// Writes a sequence of elements to the operands that it consists of.
+static void unpack(const pmrt_instruction &instruction, void *const *pointers,
+                   const std::byte *from) {
+  const pmrt_collective &collective = collectiveOf(instruction);
+  uint64_t size = dtypeSize(collective.dtype);
+  for (uint32_t i = 0; i < instruction.num_operands; ++i) {
+    uint64_t bytes = collective.counts[i] * size;
+    if (pointers[i] != from)
+      std::memcpy(pointers[i], from, bytes);
+    from += bytes;
+  }
+}
+
+uint64_t MpiGroup::run(int64_t member, const pmrt_instruction &instruction,
+                       void *const *pointers, ThreadPool &,
+                       const Patience &patience) {
+  if (size() < 2 && instruction.opcode == PMRT_OP_ALL_REDUCE)
+    return 0;
+  uint64_t bytes = operandBytes(instruction);
+  bool small = bytes <= smallBytes;
+  Header header = headerOf(instruction);
+  own.resize(sizeof(Header) + smallBytes);
+  std::memcpy(own.data(), &header, sizeof(header));
+  if (small && bytes)
+    std::memcpy(own.data() + sizeof(header),
+                packed(instruction, pointers, bytes), bytes);
+  uint64_t stride = sizeof(Header) + smallBytes;
+  firsts.resize(size() * stride);
+  std::vector<uint64_t> received(size());
+  Messages messages(communicator);
+  for (int64_t other = 0; other < size(); ++other)
+    if (other != member)
+      messages.receiveUpTo(firsts.data() + other * stride, stride, ranks[other],
+                           tag(First), &received[other]);
+  for (int64_t other = 0; other < size(); ++other)
+    if (other != member)
+      messages.send(own.data(), sizeof(header) + (small ? bytes : 0),
+                    ranks[other], tag(First));
+  uint64_t waited = messages.wait(patience);
+  for (int64_t other = 0; other < size(); ++other) {
+    if (other == member)
+      continue;
+    Header theirs;
+    std::memcpy(&theirs, firsts.data() + other * stride, sizeof(theirs));
+    std::string problem = mismatch(theirs, header);
+    if (!problem.empty())
+      fail(describe(instruction), " meets ", theirs.text, " of rank ",
+           ranks[other], ": ", problem);
+  }
+  if (small) {
+    std::vector<const void *> all;
+    for (int64_t other = 0; other < size(); ++other)
+      all.push_back((other == member ? own.data()
+                                     : firsts.data() + other * stride) +
+                    sizeof(header));
+    useSmall(member, instruction, pointers, all);
+    return waited;
+  }
+  switch (instruction.opcode) {
+  case PMRT_OP_ALL_GATHER:
+    return waited + largeAllGather(member, instruction, pointers, patience);
+  case PMRT_OP_REDUCE_SCATTER:
+    return waited + largeReduceScatter(member, instruction, pointers, patience);
+  default:
+    return waited + largeAllReduce(member, instruction, pointers, patience);
+  }
+}
+
+void MpiGroup::useSmall(int64_t member, const pmrt_instruction &instruction,
+                        void *const *pointers,
+                        const std::vector<const void *> &all) {
+  const pmrt_collective &collective = collectiveOf(instruction);
+  uint64_t bytes = dtypeSize(collective.dtype);
+  uint64_t piece = collective.counts[0] * bytes;
+  uint64_t row = collective.counts[1 % instruction.num_operands] * bytes;
+  if (instruction.opcode == PMRT_OP_ALL_REDUCE) {
+    whole.resize(operandBytes(instruction));
+    reduceInto(whole.data(), all.data(), size(), whole.size() / bytes,
+               collective.dtype, collective.reduction);
+    unpack(instruction, pointers, whole.data());
+    return;
+  }
+  for (uint64_t r = 0; r < collective.outer; ++r) {
+    if (instruction.opcode == PMRT_OP_ALL_GATHER) {
+      auto *to = static_cast<std::byte *>(pointers[1]) + r * row;
+      for (int64_t other = 0; other < size(); ++other)
+        if (uint64_t valid = pieceElements(collective, other) * bytes)
+          std::memcpy(to + other * piece,
+                      static_cast<const std::byte *>(all[other]) + r * piece,
+                      valid);
+      continue;
+    }
+    std::vector<const void *> arrays;
+    for (const void *array : all)
+      arrays.push_back(static_cast<const std::byte *>(array) + r * row +
+                       member * piece);
+    reduceInto(static_cast<std::byte *>(pointers[1]) + r * piece, arrays.data(),
+               size(), pieceElements(collective, member), collective.dtype,
+               collective.reduction);
+  }
+}
+
+uint64_t MpiGroup::largeAllReduce(int64_t member,
+                                  const pmrt_instruction &instruction,
+                                  void *const *pointers,
+                                  const Patience &patience) {
+  // Member j gets the j-th part of all members, reduces it, and sends it back.
+  const pmrt_collective &collective = collectiveOf(instruction);
+  uint64_t size = dtypeSize(collective.dtype);
+  uint64_t bytes = operandBytes(instruction);
+  auto total = static_cast<int64_t>(bytes / size);
+  auto *data = const_cast<std::byte *>(packed(instruction, pointers, bytes));
+  int64_t members = this->size();
+  auto begin = [&](int64_t part) { return edge(part, members, total) * size; };
+  uint64_t first = begin(member), length = begin(member + 1) - first;
+  staging.resize(members * length);
+  Messages parts(communicator);
+  for (int64_t other = 0; other < members; ++other)
+    if (other != member && length)
+      parts.receive(staging.data() + other * length, length, ranks[other],
+                    tag(Data));
+  for (int64_t other = 0; other < members; ++other)
+    if (uint64_t count = begin(other + 1) - begin(other);
+        other != member && count)
+      parts.send(data + begin(other), count, ranks[other], tag(Data));
+  uint64_t waited = parts.wait(patience);
+
+  std::vector<const void *> arrays;
+  for (int64_t other = 0; other < members; ++other)
+    arrays.push_back(other == member ? data + first
+                                     : staging.data() + other * length);
+  reduceInto(data + first, arrays.data(), members, length / size,
+             collective.dtype, collective.reduction);
+
+  Messages results(communicator);
+  for (int64_t other = 0; other < members; ++other)
+    if (uint64_t count = begin(other + 1) - begin(other);
+        other != member && count)
+      results.receive(data + begin(other), count, ranks[other], tag(Result));
+  for (int64_t other = 0; other < members; ++other)
+    if (other != member && length)
+      results.send(data + first, length, ranks[other], tag(Result));
+  waited += results.wait(patience);
+  unpack(instruction, pointers, data);
+  return waited;
+}
+
+/// Copies `length` bytes of each of `rows` rows.
+static void copyRows(std::byte *to, uint64_t toStride, const std::byte *from,
+                     uint64_t fromStride, uint64_t rows, uint64_t length) {
+  for (uint64_t r = 0; r < rows && length; ++r)
+    std::memcpy(to + r * toStride, from + r * fromStride, length);
+}
+
+uint64_t MpiGroup::largeAllGather(int64_t member,
+                                  const pmrt_instruction &instruction,
+                                  void *const *pointers,
+                                  const Patience &patience) {
+  const pmrt_collective &collective = collectiveOf(instruction);
+  uint64_t size = dtypeSize(collective.dtype), rows = collective.outer;
+  uint64_t piece = collective.counts[0] * size;
+  uint64_t row = collective.counts[1] * size;
+  auto valid = [&](int64_t other) {
+    return static_cast<uint64_t>(pieceElements(collective, other)) * size;
+  };
+  const auto *block = static_cast<const std::byte *>(pointers[0]);
+  auto *all = static_cast<std::byte *>(pointers[1]);
+  // Without padding, in rows of the valid elements.
+  pack.resize(std::max(pack.size(), rows * piece));
+  copyRows(pack.data(), valid(member), block, piece, rows, valid(member));
+  copyRows(all + member * piece, row, block, piece, rows, valid(member));
+  staging.resize(this->size() * rows * piece);
+  Messages messages(communicator);
+  for (int64_t other = 0; other < this->size(); ++other)
+    if (other != member && valid(other))
+      messages.receive(staging.data() + other * rows * piece,
+                       rows * valid(other), ranks[other], tag(Data));
+  for (int64_t other = 0; other < this->size(); ++other)
+    if (other != member && valid(member))
+      messages.send(pack.data(), rows * valid(member), ranks[other], tag(Data));
+  uint64_t waited = messages.wait(patience);
+  for (int64_t other = 0; other < this->size(); ++other)
+    if (other != member)
+      copyRows(all + other * piece, row, staging.data() + other * rows * piece,
+               valid(other), rows, valid(other));
+  return waited;
+}
+
+uint64_t MpiGroup::largeReduceScatter(int64_t member,
+                                      const pmrt_instruction &instruction,
+                                      void *const *pointers,
+                                      const Patience &patience) {
+  const pmrt_collective &collective = collectiveOf(instruction);
+  uint64_t size = dtypeSize(collective.dtype), rows = collective.outer;
+  uint64_t piece = collective.counts[0] * size;
+  uint64_t row = collective.counts[1] * size;
+  auto valid = [&](int64_t other) {
+    return static_cast<uint64_t>(pieceElements(collective, other)) * size;
+  };
+  const auto *all = static_cast<const std::byte *>(pointers[0]);
+  // The pieces of each member, behind each other.
+  pack.resize(std::max(pack.size(), this->size() * rows * piece));
+  for (int64_t other = 0; other < this->size(); ++other)
+    copyRows(pack.data() + other * rows * piece, valid(other),
+             all + other * piece, row, rows, valid(other));
+  uint64_t length = rows * valid(member);
+  staging.resize(this->size() * length);
+  Messages messages(communicator);
+  for (int64_t other = 0; other < this->size(); ++other)
+    if (other != member && length)
+      messages.receive(staging.data() + other * length, length, ranks[other],
+                       tag(Data));
+  for (int64_t other = 0; other < this->size(); ++other)
+    if (other != member && valid(other))
+      messages.send(pack.data() + other * rows * piece, rows * valid(other),
+                    ranks[other], tag(Data));
+  uint64_t waited = messages.wait(patience);
+  if (!length)
+    return waited;
+  std::vector<const void *> arrays;
+  for (int64_t other = 0; other < this->size(); ++other)
+    arrays.push_back(other == member ? pack.data() + member * rows * piece
+                                     : staging.data() + other * length);
+  whole.resize(length);
+  reduceInto(whole.data(), arrays.data(), this->size(), length / size,
+             collective.dtype, collective.reduction);
+  copyRows(static_cast<std::byte *>(pointers[1]), piece, whole.data(),
+           valid(member), rows, valid(member));
+  return waited;
+}
+
+} // namespace pipemesh::runtime
