@@ -233,6 +233,25 @@ void Job::gather(const std::string &buffer, std::vector<float> &whole) const {
   std::memcpy(whole.data(), bytes.data(), bytes.size());
 }
 
+std::vector<std::string> Job::gatherTexts(const std::string &own) const {
+  if (localSize() == size())
+    return {own};
+  std::vector<std::string> sizes =
+      transport->exchange(std::to_string(own.size()));
+  std::vector<std::string> texts(sizes.size());
+  int64_t here = ranks.front()->number();
+  texts[here] = own;
+  for (int64_t number = 1; number < size(); ++number) {
+    if (here != 0 && here != number)
+      continue;
+    texts[number].resize(std::stoull(sizes[number]));
+    if (!texts[number].empty())
+      transport->moveToFirst(number, texts[number].data(),
+                             texts[number].size());
+  }
+  return texts;
+}
+
 //===----------------------------------------------------------------------===//
 // Messages of a job that stands still
 //===----------------------------------------------------------------------===//

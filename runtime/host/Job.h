@@ -70,6 +70,10 @@ public:
   /// of rank 0. Collective.
   void gather(const std::string &buffer, std::vector<float> &whole) const;
 
+  /// The texts of all processes in the order of the ranks, in the process of
+  /// rank 0. Collective.
+  std::vector<std::string> gatherTexts(const std::string &own) const;
+
   /// What a rank does, for messages: "waits in receive of 'x' from rank 2".
   std::string activity(int64_t rank) const;
 

@@ -32,12 +32,10 @@ bool usesMpi(const Options &options, const MpiEnvironment &environment) {
     if (environment.present && environment.size > 1)
       fail("--transport=threads runs all ranks in one process, but mpirun "
            "started ",
-           environment.size,
-           "; leave mpirun out, or give --transport=mpi");
+           environment.size, "; leave mpirun out, or give --transport=mpi");
     return false;
   }
-  bool mpi = options.transport == "mpi" ||
-             (environment.present && environment.size > 1);
+  bool mpi = options.transport == "mpi" || environment.present;
 #ifndef PIPEMESH_HAVE_MPI
   if (mpi)
     fail("this pmrun was built without MPI; install libopenmpi-dev and "

@@ -14,8 +14,8 @@ struct MpiEnvironment {
 };
 MpiEnvironment mpiEnvironment();
 
-/// Whether ranks are processes: as --transport says, else under mpirun with
-/// several processes. Throws where that cannot be.
+/// Whether ranks are processes: as --transport says, else under mpirun. Throws
+/// where that cannot be.
 bool usesMpi(const Options &options, const MpiEnvironment &environment);
 
 /// Starts mpirun with this command's arguments and as many processes as the

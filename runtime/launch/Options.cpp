@@ -132,9 +132,9 @@ Options parseOptions(const std::vector<std::string> &arguments) {
       {"--resume", &options.resume},
       {"--quiet", &options.quiet},
       {"--help", &options.help}};
-  const std::vector<const char *> numbers = {
-      "--steps", "--save-every", "--threads", "--deadline",
-      "--compare-tolerance"};
+  const std::vector<const char *> numbers = {"--steps", "--save-every",
+                                             "--threads", "--deadline",
+                                             "--compare-tolerance"};
 
   for (const std::string &argument : arguments) {
     if (argument == "-h") {
@@ -225,7 +225,8 @@ Options parseOptions(const std::vector<std::string> &arguments) {
   if (options.saveEvery && options.save.empty())
     fail("--save-every needs --save=DIR");
   if (!options.compare.empty() && options.transport == "mpi")
-    fail("--compare runs with --transport=threads, which gives the bits of mpi");
+    fail(
+        "--compare runs with --transport=threads, which gives the bits of mpi");
   return options;
 }
 

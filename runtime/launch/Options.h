@@ -13,14 +13,14 @@ namespace pipemesh::runtime {
 struct Options {
   std::string bundle, weights, data, recipe;
   std::string metrics, trace, save, saveGradients, saveLogits;
-  std::string transport;          ///< "threads", "mpi", or as it is started
+  std::string transport; ///< "threads", "mpi", or as it is started
   std::string reportFile, compare;
   std::optional<int64_t> steps; ///< all of the data where it is not given
   int64_t saveEvery = 0;        ///< 0: only at the end
   int threads = 1;
-  double deadline = 600;          ///< seconds; 0: none
+  double deadline = 600; ///< seconds; 0: none
   double compareTolerance = 1e-4;
-  bool report = false;            ///< also with a reportFile
+  bool report = false; ///< also with a reportFile
   bool poison = false, resume = false, quiet = false, help = false;
 };
 

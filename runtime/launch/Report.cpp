@@ -2,9 +2,6 @@
 
 #include "launch/Report.h"
 
-#include "core/File.h"
-#include "host/Collective.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -80,132 +77,31 @@ void Progress::finish() {
   open = false;
 }
 
-/// The other members of the communicator of a collective.
-static std::vector<int64_t> peersOf(const Mesh &mesh, const pmrt_role &role,
-                                    int64_t rank,
-                                    const pmrt_instruction &instruction) {
-  const pmrt_communicator &communicator =
-      role.communicators[collectiveOf(instruction).communicator];
-  std::vector<int64_t> members = mesh.group(
-      rank, std::vector<uint32_t>(communicator.axes,
-                                  communicator.axes + communicator.num_axes));
-  std::erase(members, rank);
-  return members;
-}
-
-void writeTrace(Job &job, const std::string &path) {
-  AtomicFile file(path);
-  file.write("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
-  uint64_t origin = UINT64_MAX;
-  for (int64_t i = 0; i < job.localSize(); ++i)
-    if (!job.local(i).events.empty())
-      origin = std::min(origin, job.local(i).events.front().begin);
-  std::string text;
-  bool first = true;
-  auto add = [&](const json &event) {
-    text += first ? "" : ",\n";
-    first = false;
-    text += event.dump();
-    if (text.size() > (1u << 20)) {
-      file.write(text);
-      text.clear();
-    }
-  };
-  for (int64_t i = 0; i < job.localSize(); ++i) {
-    Rank &rank = job.local(i);
-    int64_t r = rank.number();
-    const pmrt_role &role = rank.getProgram().role;
-    add({{"ph", "M"},
-         {"name", "process_name"},
-         {"pid", r},
-         {"args", {{"name", job.manifest().mesh.describe(r)}}}});
-    add({{"ph", "M"},
-         {"name", "process_sort_index"},
-         {"pid", r},
-         {"args", {{"sort_index", r}}}});
-    for (const TraceEvent &event : rank.events) {
-      const pmrt_action &action = role.actions[event.action];
-      auto span = [&](const std::string &name, const char *category,
-                      uint64_t begin, uint64_t end, json arguments) {
-        add({{"ph", "X"},
-             {"name", name},
-             {"cat", category},
-             {"pid", r},
-             {"tid", 0},
-             {"ts", double(begin - origin) / 1e3},
-             {"dur", double(end - begin) / 1e3},
-             {"args", std::move(arguments)}});
-      };
-      if (action.kind != PMRT_RUN) {
-        bool send = action.kind == PMRT_SEND;
-        span(cat(send ? "send " : "receive ", role.buffers[action.index].name),
-             "transfer", event.begin, event.end,
-             {{"buffer", role.buffers[action.index].name},
-              {"micro_batch", action.micro_batch},
-              {"peer", job.manifest().mesh.peer(r, action.peer)},
-              {"bytes", role.buffers[action.index].bytes},
-              {"channel", action.channel},
-              {"wait_us", double(event.waited) / 1e3}});
-        continue;
-      }
-      const pmrt_body &body = role.bodies[action.index];
-      if (!event.instruction) {
-        span(body.name, "action", event.begin, event.end,
-             {{"kind", kindName(body.kind)},
-              {"stage", body.stage},
-              {"micro_batch", action.micro_batch}});
-        continue;
-      }
-      const pmrt_instruction &instruction = *event.instruction;
-      json arguments;
-      if (instruction.location)
-        arguments["location"] = instruction.location;
-      std::string name = "gemm";
-      const char *category = "gemm";
-      switch (instruction.opcode) {
-      case PMRT_OP_GEMM: {
-        const auto &gemm =
-            *static_cast<const pmrt_gemm *>(instruction.descriptor);
-        arguments["m"] = gemm.m;
-        arguments["n"] = gemm.n;
-        arguments["k"] = gemm.k;
-        break;
-      }
-      case PMRT_OP_KERNEL:
-        name = kernelOf(instruction).name;
-        category = "kernel";
-        arguments["flops"] = kernelOf(instruction).flops;
-        arguments["bytes"] = kernelOf(instruction).bytes;
-        break;
-      case PMRT_OP_ALL_REDUCE:
-      case PMRT_OP_ALL_GATHER:
-      case PMRT_OP_REDUCE_SCATTER:
-        name = instruction.opcode == PMRT_OP_ALL_REDUCE   ? "all-reduce"
-               : instruction.opcode == PMRT_OP_ALL_GATHER ? "all-gather"
-                                                          : "reduce-scatter";
-        category = "collective";
-        arguments["bytes"] = operandBytes(instruction);
-        arguments["peers"] = peersOf(job.manifest().mesh, role, r, instruction);
-        arguments["wait_us"] = double(event.waited) / 1e3;
-        break;
-      case PMRT_OP_COPY:
-        name = category = "copy";
-        break;
-      default:
-        name = category = "zero";
-      }
-      span(name, category, event.begin, event.end, std::move(arguments));
-    }
-  }
-  file.write(text);
-  file.write("\n]}\n");
-  file.commit();
-}
-
 uint64_t peakMemory() {
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+/// A line for each rank of this process: where its time went.
+static std::string timeLines(const Job &job) {
+  std::string text;
+  for (int64_t i = 0; i < job.localSize(); ++i) {
+    const TimeSpent &time = job.local(i).time;
+    double whole = std::max<double>(double(time.total()), 1) / 100;
+    char line[256];
+    std::snprintf(
+        line, sizeof(line),
+        "            %-26s %6.1f%% %7.1f%% %11.1f%% %9.1f%% %7.1f%% %6.1f%% "
+        "%9.1f\n",
+        job.manifest().mesh.describe(job.local(i).number()).c_str(),
+        double(time.gemm) / whole, double(time.kernels) / whole,
+        double(time.collectives) / whole, double(time.transfers) / whole,
+        double(time.waiting) / whole, double(time.other) / whole,
+        time.gemm ? time.gemmFlops / double(time.gemm) : 0.0);
+    text += line;
+  }
+  return text;
 }
 
 std::string summary(Job &job, const std::vector<StepResult> &results) {
@@ -215,6 +111,10 @@ std::string summary(Job &job, const std::vector<StepResult> &results) {
     std::snprintf(line, sizeof(line), arguments...);
     text += line;
   };
+  std::vector<std::string> lines = job.gatherTexts(timeLines(job));
+  uint64_t peak = 0;
+  for (const std::string &bytes : job.gatherTexts(std::to_string(peakMemory())))
+    peak += bytes.empty() ? 0 : std::stoull(bytes);
   if (!results.empty()) {
     // The first step pays for cold caches and pages.
     size_t from = results.size() > 1 ? 1 : 0;
@@ -238,26 +138,16 @@ std::string summary(Job &job, const std::vector<StepResult> &results) {
           milliseconds / double(results.size() - from));
     print("time        %-26s %7s %8s %12s %10s %8s %7s %9s\n", "", "gemm",
           "kernels", "collectives", "transfers", "waiting", "other", "GFLOP/s");
-    for (int64_t i = 0; i < job.localSize(); ++i) {
-      const TimeSpent &time = job.local(i).time;
-      double whole = std::max<double>(double(time.total()), 1) / 100;
-      print(
-          "            %-26s %6.1f%% %7.1f%% %11.1f%% %9.1f%% %7.1f%% %6.1f%% "
-          "%9.1f\n",
-          job.manifest().mesh.describe(job.local(i).number()).c_str(),
-          double(time.gemm) / whole, double(time.kernels) / whole,
-          double(time.collectives) / whole, double(time.transfers) / whole,
-          double(time.waiting) / whole, double(time.other) / whole,
-          time.gemm ? time.gemmFlops / double(time.gemm) : 0.0);
-    }
+    for (const std::string &rank : lines)
+      text += rank;
   }
   uint64_t arenas = 0;
-  for (int64_t i = 0; i < job.localSize(); ++i)
-    arenas += job.local(i).getProgram().role.arena_bytes;
-  print("memory      %.1f MB at the peak, of which %.1f MB in the arenas of "
+  for (int64_t r = 0; r < job.size(); ++r)
+    arenas += job.manifest().roles[job.manifest().mesh.role(r)].arenaBytes;
+  print("memory      %.1f MB at the peak%s, of which %.1f MB in the arenas of "
         "%ld rank%s\n",
-        double(peakMemory()) / 1e6, double(arenas) / 1e6, long(job.size()),
-        job.size() == 1 ? "" : "s");
+        double(peak) / 1e6, lines.size() > 1 ? " of all processes" : "",
+        double(arenas) / 1e6, long(job.size()), job.size() == 1 ? "" : "s");
   return text;
 }
 

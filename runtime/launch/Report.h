@@ -37,6 +37,7 @@ private:
 
 /// Writes the ranks' events in the JSON form that Perfetto reads: a process
 /// for each rank; actions, instructions and their waits nest in one track.
+/// Collective, as is `summary`.
 void writeTrace(Job &job, const std::string &path);
 
 /// Loss, speed, where each rank's time went, and peak memory.

@@ -11,8 +11,8 @@ namespace pipemesh::runtime {
 
 /// What the supervised process tells about itself, in memory that both share.
 struct Supervised {
-  char who[256] = {};            ///< "ranks 0 to 7", "rank 3 (dp=1)"
-  std::atomic<int64_t> step{-1}; ///< the one in progress
+  char who[256] = {};                ///< "ranks 0 to 7", "rank 3 (dp=1)"
+  std::atomic<int64_t> step{-1};     ///< the one in progress
   std::atomic<bool> reported{false}; ///< the end has a message already
 };
 

@@ -36,8 +36,8 @@ static void onInterrupt(int number) {
 /// The number of interrupts that any process has seen. Collective.
 static int interruptsOfAll(Job &job) {
   int most = 0;
-  for (const std::string &text : job.getTransport().exchange(
-           std::to_string(interrupts.load())))
+  for (const std::string &text :
+       job.getTransport().exchange(std::to_string(interrupts.load())))
     most = std::max(most, std::stoi(text));
   return most;
 }

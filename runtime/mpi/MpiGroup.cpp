@@ -136,9 +136,9 @@ uint64_t MpiGroup::run(int64_t member, const pmrt_instruction &instruction,
   if (small) {
     std::vector<const void *> all;
     for (int64_t other = 0; other < size(); ++other)
-      all.push_back((other == member ? own.data()
-                                     : firsts.data() + other * stride) +
-                    sizeof(header));
+      all.push_back(
+          (other == member ? own.data() : firsts.data() + other * stride) +
+          sizeof(header));
     useSmall(member, instruction, pointers, all);
     return waited;
   }

@@ -31,8 +31,8 @@ public:
   SharedRecords(int64_t rank, const std::vector<std::string> &hosts,
                 Exchange exchange)
       : hosts(hosts), rank(rank), bytes((hosts.size() + 1) * sizeof(Record)) {
-    int64_t keeper = std::find(hosts.begin(), hosts.end(), hosts[rank]) -
-                     hosts.begin();
+    int64_t keeper =
+        std::find(hosts.begin(), hosts.end(), hosts[rank]) - hosts.begin();
     std::string name;
     if (keeper == rank) {
       name = "/dev/shm/pmrun-XXXXXX";
@@ -71,8 +71,9 @@ public:
 
   /// True for the first process of the machine that asks.
   bool firstToEnd() {
-    return !memory || static_cast<Record *>(memory)[hosts.size()]
-                              .state.exchange(Record::Waiting) == Record::Idle;
+    return !memory ||
+           static_cast<Record *>(memory)[hosts.size()].state.exchange(
+               Record::Waiting) == Record::Idle;
   }
 
 private:
@@ -123,8 +124,7 @@ private:
 
   void reclaim();
   std::vector<std::string> exchange(const std::string &text,
-                                    const Patience &patience,
-                                    uint64_t &waited);
+                                    const Patience &patience, uint64_t &waited);
 
   int64_t rank = 0, size = 0;
   std::vector<int64_t> local;
@@ -132,7 +132,7 @@ private:
   MPI_Comm collectives = MPI_COMM_NULL, transfers = MPI_COMM_NULL,
            control = MPI_COMM_NULL;
   std::map<std::vector<int64_t>, std::unique_ptr<MpiGroup>> groups;
-  std::deque<Staged> staged;  ///< oldest first
+  std::deque<Staged> staged; ///< oldest first
   std::vector<Staged> unused;
   std::vector<uint64_t> sent, received; ///< messages to and from each rank
   std::unique_ptr<SharedRecords> records;
@@ -327,9 +327,10 @@ std::vector<std::string> MpiTransport::exchange(const std::string &text,
   return all;
 }
 
-std::optional<Objection>
-MpiTransport::vote(int64_t, const std::optional<Objection> &own,
-                   const Patience &patience, uint64_t &waited) {
+std::optional<Objection> MpiTransport::vote(int64_t,
+                                            const std::optional<Objection> &own,
+                                            const Patience &patience,
+                                            uint64_t &waited) {
   Patience informed = patience;
   informed.late = [&](const std::vector<int64_t> &missing) {
     // Others than the first rank hear from that one only.
