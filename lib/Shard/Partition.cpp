@@ -70,6 +70,10 @@ private:
                    ArrayRef<SmallVector<StringAttr, 2>> axes);
   Value constantI32(Location loc, int64_t value);
   Value axisIndex(Location loc, StringAttr axis);
+  void copySharding(Value from, Value to) {
+    ValueSharding sharding = shardings.lookup(from);
+    shardings[to] = std::move(sharding);
+  }
   /// Active axes of more than one member.
   Axes cutting(ArrayRef<StringAttr> axes) {
     Axes list = activeAxes(axes, mesh, temporal);
@@ -192,11 +196,12 @@ LogicalResult Partitioner::takeNotes(Operation *op) {
                     "or "
                     "constrain it to be whole";
         const Factor &factor = rule.factors[factors[0]];
-        // A lookup knows which rows it has.
-        if (factor.kind == FactorKind::Reduction && own.vocabulary.empty() &&
-            !padding.isZero(operand))
-          own.masks.push_back(
-              {unsigned(index), dim, type.getDimSize(dim), factor.reduction});
+        // A lookup knows which rows it has, but must find one for each id.
+        bool isLookup = isa<pm::EmbeddingOp>(op), isId = isLookup && index == 1;
+        bool isSummed = factor.kind == FactorKind::Reduction && !isLookup;
+        if ((isId || isSummed) && !padding.isZero(operand))
+          own.masks.push_back({unsigned(index), dim, type.getDimSize(dim),
+                               isId ? ReductionKind::Sum : factor.reduction});
       }
     }
   }
@@ -236,9 +241,11 @@ LogicalResult Partitioner::convert(Operation *op) {
     adaptSizes(op, own.shape);
   for (const Notes::Mask &mask : own.masks) {
     Value operand = op->getOperand(mask.operand);
-    op->setOperand(mask.operand,
-                   this->mask(op->getLoc(), operand, mask,
-                              cutting(shardings[operand].dims[mask.dim])));
+    ValueSharding sharding = shardings[operand];
+    Value masked = this->mask(op->getLoc(), operand, mask,
+                              cutting(sharding.dims[mask.dim]));
+    shardings[masked] = sharding;
+    op->setOperand(mask.operand, masked);
   }
   for (OpResult result : op->getResults()) {
     FailureOr<RankedTensorType> type = localType(result);
@@ -369,7 +376,7 @@ LogicalResult Partitioner::convertConstant(stablehlo::ConstantOp op) {
   Value block = sliceBlock(op.getLoc(), op.getResult(), axes);
   for (OpOperand *use : uses)
     use->set(block);
-  shardings[block] = shardings[op.getResult()];
+  copySharding(op.getResult(), block);
   return success();
 }
 
@@ -393,7 +400,7 @@ LogicalResult Partitioner::convertIota(stablehlo::IotaOp op) {
       builder, loc, *type, offset, builder.getDenseI64ArrayAttr({}));
   Value sum = stablehlo::AddOp::create(builder, loc, op.getResult(), spread);
   op.getResult().replaceAllUsesExcept(sum, sum.getDefiningOp());
-  shardings[sum] = shardings[op.getResult()];
+  copySharding(op.getResult(), sum);
   return success();
 }
 
@@ -506,7 +513,7 @@ void Partitioner::convertVocabularyOp(Operation *op, const Notes &own) {
     block.limit = limitOf(loc, own.vocabulary, own.vocabularySize, blockSize);
   SmallVector<Value> values = expandOverVocabulary(builder, op, block, mesh);
   for (auto [result, value] : llvm::zip(op->getResults(), values)) {
-    shardings[value] = shardings[result];
+    copySharding(result, value);
     result.replaceAllUsesWith(value);
   }
   op->erase();
