@@ -18,7 +18,7 @@ Capture::Capture(Job &job, const std::vector<std::string> &buffers)
       if (index < 0 || !holdsFirstCopy(job.manifest().mesh, rank.number(),
                                        program.info.buffers[index]))
         continue;
-      copies[i][index].assign(
+      copies[i][index].slots.assign(
           microBatches,
           std::vector<std::byte>(program.info.buffers[index].bytes));
     }
@@ -27,15 +27,21 @@ Capture::Capture(Job &job, const std::vector<std::string> &buffers)
       const pmrt_action &action = program.role.actions[number];
       if (action.kind == PMRT_SEND)
         return;
-      for (auto &[index, slots] : own) {
+      constexpr int64_t received = 1000;
+      int64_t writer = action.kind == PMRT_RECEIVE
+                           ? received
+                           : program.role.bodies[action.index].kind;
+      for (auto &[index, copy] : own) {
         bool written = action.kind == PMRT_RECEIVE
                            ? action.index == index
                            : !runsOnce(program.role.bodies[action.index]) &&
                                  program.writes(action.index, index);
-        if (written)
-          std::memcpy(slots[action.micro_batch].data(),
-                      rank.slot(index, action.micro_batch),
-                      slots[action.micro_batch].size());
+        if (!written || (copy.writer >= 0 && copy.writer != writer))
+          continue;
+        copy.writer = writer;
+        std::memcpy(copy.slots[action.micro_batch].data(),
+                    rank.slot(index, action.micro_batch),
+                    copy.slots[action.micro_batch].size());
       }
     };
   }
@@ -54,7 +60,8 @@ void Capture::collect(const std::string &buffer,
       [&](const Rank &rank, int64_t microBatch) {
         int64_t index = rank.getProgram().info.find(buffer);
         return copies[placeOfRank.at(rank.number())]
-            .at(index)[microBatch]
+            .at(index)
+            .slots[microBatch]
             .data();
       },
       bytes);

@@ -10,8 +10,9 @@
 namespace pipemesh::runtime {
 
 /// Copies what each action writes to the named buffers, for every micro-batch.
-/// A buffer's slot may be used again later in the step; the copy is of the last
-/// action that wrote it for that micro-batch.
+/// A buffer's slot may be used again later in the step, also by a fragment of
+/// another kind that computes in place; the copy is of the kind of fragment
+/// that writes it first.
 class Capture {
 public:
   /// Copies from the next step on, until it is destroyed.
@@ -25,8 +26,12 @@ public:
   void collect(const std::string &buffer, std::vector<float> &whole) const;
 
 private:
-  /// Of one rank: for each buffer the copies of all micro-batches.
-  using Copies = std::map<int64_t, std::vector<std::vector<std::byte>>>;
+  struct Copy {
+    int64_t writer = -1;                       ///< kind of the fragment
+    std::vector<std::vector<std::byte>> slots; ///< of all micro-batches
+  };
+  /// Of one rank: for each buffer its copies.
+  using Copies = std::map<int64_t, Copy>;
 
   Job &job;
   std::vector<Copies> copies; ///< of the local ranks

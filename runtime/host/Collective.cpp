@@ -22,6 +22,12 @@ uint64_t dtypeSize(uint32_t dtype) {
   }
 }
 
+const char *collectiveName(uint32_t opcode) {
+  return opcode == PMRT_OP_ALL_GATHER       ? "all-gather"
+         : opcode == PMRT_OP_REDUCE_SCATTER ? "reduce-scatter"
+                                            : "all-reduce";
+}
+
 std::string mismatch(const pmrt_instruction &a, const pmrt_instruction &b) {
   const pmrt_collective &x = collectiveOf(a), &y = collectiveOf(b);
   if (a.opcode != b.opcode)

@@ -14,6 +14,9 @@ namespace pipemesh::runtime {
 /// Size of an element of a pmrt_dtype.
 uint64_t dtypeSize(uint32_t dtype);
 
+/// "all-reduce", "all-gather", "reduce-scatter".
+const char *collectiveName(uint32_t opcode);
+
 /// Why two members cannot meet in these instructions; empty when they can.
 std::string mismatch(const pmrt_instruction &a, const pmrt_instruction &b);
 

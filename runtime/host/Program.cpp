@@ -10,7 +10,7 @@ namespace pipemesh::runtime {
 
 const char *kindName(uint32_t kind) {
   static const char *const names[] = {
-      "prologue", "forward", "input gradient", "weight gradient",
+      "prologue", "forward", "input_gradient", "weight_gradient",
       "backward", "reduce",  "update"};
   return kind < std::size(names) ? names[kind] : "fragment";
 }

@@ -122,6 +122,9 @@ void Rank::runStep(int64_t step) {
       vote();
     if (action == program.role.num_actions)
       break;
+    if (options.fault && action == program.role.num_actions / 2 &&
+        options.fault->rank == rank && options.fault->step == step)
+      options.fault->happen();
     runAction(action);
     if (afterAction)
       afterAction(*this, action);
@@ -190,8 +193,8 @@ void Rank::runTransfer(uint64_t index) {
   time.transfers += end - begin - waited;
   ++counts.actions[index];
   if (options.trace && !traceFull)
-    events.push_back(
-        {begin, end, waited, static_cast<uint32_t>(index), nullptr});
+    events.push_back({begin, end, waited, static_cast<uint32_t>(index),
+                      stepNumber(), nullptr});
 }
 
 void Rank::runAction(uint64_t index) {
@@ -217,7 +220,7 @@ void Rank::runAction(uint64_t index) {
   bool tracing = options.trace && !traceFull &&
                  events.size() + body.num_instructions < mostEvents;
   if (tracing)
-    events.push_back({begin, begin, 0, actionNumber, nullptr});
+    events.push_back({begin, begin, 0, actionNumber, stepNumber(), nullptr});
   else if (options.trace)
     traceFull = true;
 
@@ -260,7 +263,8 @@ void Rank::runAction(uint64_t index) {
     }
     ++counts.instructions[action.index][i];
     if (tracing)
-      events.push_back({now, end, waited, actionNumber, &instruction});
+      events.push_back(
+          {now, end, waited, actionNumber, stepNumber(), &instruction});
     if (searching && !found)
       findInResults(index, i, body, operands.data());
     now = end;

@@ -4,6 +4,7 @@
 #define PIPEMESH_RUNTIME_HOST_RANK_H
 
 #include "host/Arena.h"
+#include "host/Fault.h"
 #include "host/Program.h"
 #include "host/Transport.h"
 
@@ -17,6 +18,7 @@ struct HostOptions {
   bool trace = false;  ///< record a span for each action and instruction
   /// Nanoseconds that a wait for other ranks may take; 0: any time.
   uint64_t deadline = 0;
+  std::optional<Fault> fault;
   /// Set to 2 or more to stop all ranks at their next instruction.
   const std::atomic<int> *interrupts = nullptr;
 };
@@ -35,7 +37,7 @@ struct TimeSpent {
 /// where it is null.
 struct TraceEvent {
   uint64_t begin, end, waited;
-  uint32_t action;
+  uint32_t action, step;
   const pmrt_instruction *instruction;
 };
 
@@ -124,6 +126,9 @@ private:
   void runAction(uint64_t index);
   void runTransfer(uint64_t index);
   void stopWhenAsked() const;
+  uint32_t stepNumber() const {
+    return static_cast<uint32_t>(record.step.load(std::memory_order_relaxed));
+  }
   uint64_t execute(uint32_t body, uint64_t index, void *const *pointers);
   void runKernel(const pmrt_kernel &kernel, void *const *pointers);
   std::optional<Objection> objection() const;

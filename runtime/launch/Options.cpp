@@ -46,6 +46,8 @@ usage: pmrun BUNDLE --weights=DIR --data=FILE [options]
                         in the order of the model; or with a .safetensors of
                         logits and grad.NAME. Names the first tensor that
                         departs; the status is 1 then
+  --compare-weights=DIR the weights of the other bundle, where they are not those
+                        of --weights
   --compare-tolerance=X largest difference, as a part of the largest value
                         (default 1e-4)
   --deadline=SECONDS    end the job when a rank waits longer for others, and say
@@ -117,16 +119,18 @@ Options parseOptions(const std::vector<std::string> &arguments) {
     const char *flag;
     std::string *value;
   };
-  const std::vector<Text> texts = {{"--weights", &options.weights},
-                                   {"--data", &options.data},
-                                   {"--recipe", &options.recipe},
-                                   {"--metrics", &options.metrics},
-                                   {"--trace", &options.trace},
-                                   {"--save", &options.save},
-                                   {"--compare", &options.compare},
-                                   {"--transport", &options.transport},
-                                   {"--save-gradients", &options.saveGradients},
-                                   {"--save-logits", &options.saveLogits}};
+  const std::vector<Text> texts = {
+      {"--weights", &options.weights},
+      {"--data", &options.data},
+      {"--recipe", &options.recipe},
+      {"--metrics", &options.metrics},
+      {"--trace", &options.trace},
+      {"--save", &options.save},
+      {"--compare", &options.compare},
+      {"--compare-weights", &options.compareWeights},
+      {"--transport", &options.transport},
+      {"--save-gradients", &options.saveGradients},
+      {"--save-logits", &options.saveLogits}};
   const std::vector<std::pair<const char *, bool *>> switches = {
       {"--poison", &options.poison},
       {"--resume", &options.resume},
@@ -224,6 +228,10 @@ Options parseOptions(const std::vector<std::string> &arguments) {
     fail("--data is missing: give it a .txt, .u16, .u32 or .safetensors file");
   if (options.saveEvery && options.save.empty())
     fail("--save-every needs --save=DIR");
+  if (!options.compareWeights.empty() && options.compare.empty())
+    fail("--compare-weights needs --compare=BUNDLE");
+  if (!options.compare.empty() && options.data.empty())
+    fail("--compare runs a step and needs --data");
   if (!options.compare.empty() && options.transport == "mpi")
     fail(
         "--compare runs with --transport=threads, which gives the bits of mpi");

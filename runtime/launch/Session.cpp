@@ -20,6 +20,7 @@ static HostOptions hostOptions(const Options &options,
   host.threads = options.threads;
   host.poison = options.poison;
   host.trace = !options.trace.empty();
+  host.fault = faultOfEnvironment();
   host.deadline = static_cast<uint64_t>(options.deadline * 1e9);
   host.interrupts = interrupts;
   return host;

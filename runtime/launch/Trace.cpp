@@ -58,6 +58,7 @@ static std::string traceEvents(Job &job, uint64_t origin) {
              "transfer", event.begin, event.end,
              {{"buffer", role.buffers[action.index].name},
               {"micro_batch", action.micro_batch},
+              {"step", event.step},
               {"peer", job.manifest().mesh.peer(r, action.peer)},
               {"bytes", role.buffers[action.index].bytes},
               {"channel", action.channel},
@@ -69,7 +70,8 @@ static std::string traceEvents(Job &job, uint64_t origin) {
         span(body.name, "action", event.begin, event.end,
              {{"kind", kindName(body.kind)},
               {"stage", body.stage},
-              {"micro_batch", action.micro_batch}});
+              {"micro_batch", action.micro_batch},
+              {"step", event.step}});
         continue;
       }
       const pmrt_instruction &instruction = *event.instruction;
@@ -96,9 +98,7 @@ static std::string traceEvents(Job &job, uint64_t origin) {
       case PMRT_OP_ALL_REDUCE:
       case PMRT_OP_ALL_GATHER:
       case PMRT_OP_REDUCE_SCATTER:
-        name = instruction.opcode == PMRT_OP_ALL_REDUCE   ? "all-reduce"
-               : instruction.opcode == PMRT_OP_ALL_GATHER ? "all-gather"
-                                                          : "reduce-scatter";
+        name = collectiveName(instruction.opcode);
         category = "collective";
         arguments["bytes"] = operandBytes(instruction);
         arguments["peers"] = peersOf(job.manifest().mesh, role, r, instruction);

@@ -2,6 +2,8 @@
 
 #include "core/Safetensors.h"
 #include "host/Crash.h"
+#include "launch/Compare.h"
+#include "launch/Counts.h"
 #include "launch/Launcher.h"
 #include "launch/Report.h"
 #include "launch/Session.h"
@@ -15,6 +17,7 @@
 #include <csignal>
 #include <cstdio>
 #include <malloc.h>
+#include <nlohmann/json.hpp>
 
 using namespace pipemesh::runtime;
 
@@ -101,6 +104,15 @@ static int run(const Options &options, std::shared_ptr<Transport> transport,
       metrics.emplace(options.metrics);
   });
 
+  if (!options.compare.empty()) {
+    if (transport)
+      throw AgreedError("--compare runs with --transport=threads, which gives "
+                        "the bits of mpi");
+    std::printf("%s\n",
+                compareStep(session, options, data->read(begin)).c_str());
+    return 0;
+  }
+
   Progress progress(last - begin);
   std::vector<StepResult> results;
   std::vector<float> logits;
@@ -154,6 +166,15 @@ static int run(const Options &options, std::shared_ptr<Transport> transport,
     session.save(options.save);
   if (!options.trace.empty())
     writeTrace(job, options.trace);
+  if (options.report) {
+    nlohmann::ordered_json counts = countsOfAll(job);
+    job.agree([&] {
+      if (first && !options.reportFile.empty())
+        writeTextFile(options.reportFile, counts.dump(1) + "\n");
+    });
+    if (first && options.reportFile.empty())
+      std::fputs(countsTable(counts).c_str(), stdout);
+  }
   if (!options.quiet) {
     std::string text = summary(job, results);
     if (first) {
