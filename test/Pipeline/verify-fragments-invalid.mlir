@@ -104,3 +104,33 @@ pm.program @step on @mesh {
   pm.buffer @x input : tensor<4xf32> sharding <@mesh, [{"mb"}]>
   pm.buffer @y value : tensor<f32> sharding <@mesh, []>
 }
+
+// -----
+
+pm.mesh @mesh = [<"pp", stage = 2>, <"mb", temporal = 2>]
+func.func @a() -> (tensor<4xf32> {pm.buffer = @x, pm.sharding = #pm.sharding<@mesh, [{"mb"}]>}) attributes {pm.fragment = #pm.fragment<forward, 1>} {
+  %0 = stablehlo.constant dense<0.0> : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+// expected-error @below {{argument 0 reads 'x', which no earlier fragment writes}}
+func.func @forward_of_an_earlier_stage(%x: tensor<4xf32> {pm.buffer = @x, pm.sharding = #pm.sharding<@mesh, [{"mb"}]>}) attributes {pm.fragment = #pm.fragment<forward, 0>} {
+  return
+}
+pm.program @step on @mesh {
+  pm.buffer @x activation : tensor<4xf32> sharding <@mesh, [{"mb"}]>
+}
+
+// -----
+
+pm.mesh @mesh = [<"pp", stage = 2>, <"mb", temporal = 2>]
+func.func @a() -> (tensor<4xf32> {pm.buffer = @g, pm.sharding = #pm.sharding<@mesh, [{}], partial = sum{"mb"}>}) attributes {pm.fragment = #pm.fragment<backward, 0>} {
+  %0 = stablehlo.constant dense<0.0> : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+// expected-error @below {{argument 0 reads 'g', which no earlier fragment writes}}
+func.func @sum_that_nothing_completes(%x: tensor<4xf32> {pm.buffer = @g, pm.sharding = #pm.sharding<@mesh, [{}]>}) attributes {pm.fragment = #pm.fragment<update, 0>} {
+  return
+}
+pm.program @step on @mesh {
+  pm.buffer @g accumulator : tensor<4xf32> sharding <@mesh, [{}], partial = sum{"mb"}>
+}
