@@ -26,9 +26,8 @@ public:
     }
     int64_t numStages = getNumStages(mesh);
     bool isTimed = llvm::any_of(
-        mesh.getAxes().getAsRange<pm::MeshAxisAttr>(), [](auto axis) {
-          return axis.getKind() == pm::AxisKind::Temporal;
-        });
+        mesh.getAxes().getAsRange<pm::MeshAxisAttr>(),
+        [](auto axis) { return axis.getKind() == pm::AxisKind::Temporal; });
     if (numStages > 1 && !isTimed) {
       mesh.emitError("has ")
           << numStages

@@ -126,7 +126,8 @@ FlatSymbolRefAttr FragmentBuilder::makeBuffer(Location loc, StringRef name,
 
 FlatSymbolRefAttr FragmentBuilder::makeOutput(unsigned index, Value value,
                                               pm::BufferKind kind) {
-  auto output = function.getResultAttrOfType<StringAttr>(index, pm::kOutputAttr);
+  auto output =
+      function.getResultAttrOfType<StringAttr>(index, pm::kOutputAttr);
   auto name = function.getResultAttrOfType<StringAttr>(index, pm::kNameAttr);
   StringRef role = output ? output.getValue() : "";
   StringRef parameter = name ? name.getValue() : "";
@@ -135,8 +136,8 @@ FlatSymbolRefAttr FragmentBuilder::makeOutput(unsigned index, Value value,
     symbol = (parameter + "." + role).str();
   else if (output)
     symbol = role.str();
-  return resultBuffers[index] = makeBuffer(value.getLoc(), symbol, kind, value,
-                                           role, parameter);
+  return resultBuffers[index] =
+             makeBuffer(value.getLoc(), symbol, kind, value, role, parameter);
 }
 
 /// Inputs and state, in the order of the arguments.
@@ -167,8 +168,8 @@ void FragmentBuilder::makeArgumentBuffers() {
   }
 }
 
-/// The part of `total` that `reading` gets from its own stage's backward, by the
-/// additions between them; null where there is none.
+/// The part of `total` that `reading` gets from its own stage's backward, by
+/// the additions between them; null where there is none.
 HomedValue FragmentBuilder::findPart(const Fragment &reading, Value sum,
                                      Value total) {
   if (reading.reads.contains(sum)) {
@@ -201,7 +202,8 @@ HomedValue FragmentBuilder::findAccumulator(unsigned resultIndex) {
   if (!reshard || reshard.getSource().withoutPartial() != reshard.getTarget())
     return {};
   for (const Fragment &fragment : splitter.fragments)
-    if (fragment.kind == splitter.getSumKind() && fragment.ops.contains(reshard))
+    if (fragment.kind == splitter.getSumKind() &&
+        fragment.ops.contains(reshard))
       return findPart(fragment, reshard.getInput(), reshard.getInput());
   return {};
 }
@@ -254,8 +256,7 @@ void FragmentBuilder::makeWriteBuffer(Fragment &fragment, Value value) {
     return llvm::is_contained(fragment.results, index);
   };
   if (auto gradient = gradients.find(homed); gradient != gradients.end()) {
-    buffer =
-        makeOutput(gradient->second, value, pm::BufferKind::Accumulator);
+    buffer = makeOutput(gradient->second, value, pm::BufferKind::Accumulator);
     return;
   }
   if (auto result = reduced.find(value);
@@ -340,8 +341,9 @@ void FragmentBuilder::build(Fragment &fragment) {
   for (auto [index, value] : llvm::enumerate(results)) {
     bool isWrite = index < fragment.writes.size();
     FlatSymbolRefAttr buffer =
-        isWrite ? buffers[{value, own}]
-                : resultBuffers[fragment.results[index - fragment.writes.size()]];
+        isWrite
+            ? buffers[{value, own}]
+            : resultBuffers[fragment.results[index - fragment.writes.size()]];
     resultAttrs.push_back(bind(value, buffer));
   }
   made.setAllResultAttrs(resultAttrs);

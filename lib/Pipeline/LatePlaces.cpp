@@ -26,9 +26,8 @@ LatePlaces::LatePlaces(func::FuncOp function, const Placement &placement,
     op.walk([&](Operation *inner) {
       for (Value operand : inner->getOperands()) {
         if (auto arg = dyn_cast<BlockArgument>(operand)) {
-          auto held = arg.getOwner() == &body
-                          ? holders.find(arg.getArgNumber())
-                          : holders.end();
+          auto held = arg.getOwner() == &body ? holders.find(arg.getArgNumber())
+                                              : holders.end();
           if (held == holders.end())
             continue;
           late.dependsOnState = true;

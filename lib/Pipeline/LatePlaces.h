@@ -1,4 +1,5 @@
-//===- LatePlaces.h - stages that can compute an op of the update -*- C++ -*-===//
+//===- LatePlaces.h - stages that can compute an op of the update -*- C++
+//-*-===//
 
 #ifndef PIPEMESH_LIB_PIPELINE_LATEPLACES_H
 #define PIPEMESH_LIB_PIPELINE_LATEPLACES_H
@@ -40,9 +41,7 @@ public:
   LatePlaces(mlir::func::FuncOp function, const Placement &placement,
              int64_t numStages, const StateHolders &holders);
 
-  const LateOp &of(mlir::Operation *op) const {
-    return ops.find(op)->second;
-  }
+  const LateOp &of(mlir::Operation *op) const { return ops.find(op)->second; }
   /// Null for an op that has another home.
   const LateOp *lookup(mlir::Operation *op) const {
     auto found = ops.find(op);

@@ -24,7 +24,8 @@ void pipemesh::buildSchedulePipeline(OpPassManager &manager,
 
 namespace {
 struct ScheduleOptions : PassPipelineOptions<ScheduleOptions> {
-  Option<std::string> name{*this, "name", llvm::cl::desc("gpipe or 1f1b; empty for the "
+  Option<std::string> name{*this, "name",
+                           llvm::cl::desc("gpipe or 1f1b; empty for the "
                                           "module's"),
                            llvm::cl::init("")};
 };

@@ -47,16 +47,14 @@ static bool isTemporal(pm::MeshOp mesh, StringAttr axis) {
 bool Program::isCut(Attribute buffer) const {
   pm::BufferOp op = buffers.lookup(buffer);
   return llvm::any_of(op.getSharding().getDims(), [&](pm::DimShardingAttr dim) {
-    return llvm::any_of(dim.getAxes(), [&](StringAttr axis) {
-      return isTemporal(mesh, axis);
-    });
+    return llvm::any_of(
+        dim.getAxes(), [&](StringAttr axis) { return isTemporal(mesh, axis); });
   });
 }
 
 bool Program::isPartial(pm::ShardingAttr sharding) const {
-  return llvm::any_of(sharding.getPartialAxes(), [&](StringAttr axis) {
-    return isTemporal(mesh, axis);
-  });
+  return llvm::any_of(sharding.getPartialAxes(),
+                      [&](StringAttr axis) { return isTemporal(mesh, axis); });
 }
 
 bool pipemesh::runsBefore(pm::FragmentAttr first, pm::FragmentAttr second) {

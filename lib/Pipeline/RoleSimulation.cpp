@@ -72,7 +72,8 @@ LogicalResult Simulation::check(Transfer op, int64_t rank) {
 
 /// Every send has one receive, in the same order on the peer.
 LogicalResult Simulation::matchTransfers() {
-  std::map<Channel, std::pair<SmallVector<pm::SendOp>, SmallVector<pm::ReceiveOp>>>
+  std::map<Channel,
+           std::pair<SmallVector<pm::SendOp>, SmallVector<pm::ReceiveOp>>>
       channels;
   for (auto &[rank, role] : roles)
     for (Operation &op : role.op.getBody().front()) {

@@ -99,8 +99,8 @@ LogicalResult Splitter::collectForUpdates() {
 }
 
 /// A state lives on the stages that read it before the update. One that only
-/// updates read lives with the parameter of its name, or with what its new value
-/// is computed from; the step counter is kept by every stage.
+/// updates read lives with the parameter of its name, or with what its new
+/// value is computed from; the step counter is kept by every stage.
 void Splitter::findStateHolders() {
   llvm::StringMap<llvm::SmallBitVector> ofParameters;
   SmallVector<unsigned> open;

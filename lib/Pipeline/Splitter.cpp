@@ -93,8 +93,7 @@ LogicalResult Splitter::checkAccumulated(Value value,
   if (!placement.isPartial(value) || kind == pm::ReductionKind::Sum)
     return success();
   return value.getDefiningOp()->emitError("is a ")
-         << pm::stringifyReductionKind(kind)
-         << " over micro-batches that the "
+         << pm::stringifyReductionKind(kind) << " over micro-batches that the "
          << pm::stringifyFragmentKind(needing)
          << " fragment needs, but only sums can be accumulated over a temporal "
             "axis";
@@ -166,8 +165,7 @@ LogicalResult Splitter::run() {
     return failure();
   if (numStages > 1) {
     LatePlaces places(function, placement, numStages, holders);
-    if (regroupSums(function, places) &&
-        failed(placement.run(function, mesh)))
+    if (regroupSums(function, places) && failed(placement.run(function, mesh)))
       return failure();
   }
   // Later fragments say what they need of earlier ones. Which stages update a

@@ -47,8 +47,8 @@ void StageAssignment::findDependences() {
         auto arg = dyn_cast<BlockArgument>(operand);
         Operation *source = operand.getDefiningOp();
         bool isArgument = arg && arg.getOwner() == &body;
-        bool isState = isArgument && function.getArgAttr(arg.getArgNumber(),
-                                                         pm::kStateAttr);
+        bool isState = isArgument &&
+                       function.getArgAttr(arg.getArgNumber(), pm::kStateAttr);
         if (isState || dependsOnState.contains(source))
           dependsOnState.insert(&op);
         if ((isArgument && !isState) || dependsOnInput.contains(source))
@@ -86,8 +86,8 @@ LogicalResult StageAssignment::cutByLayers() {
   if (count < numStages)
     return function.emitError("has ")
            << count << (count == 1 ? " layer" : " layers")
-           << ", which do not make " << numStages
-           << " pipeline stages; 1 to " << count << " stages work";
+           << ", which do not make " << numStages << " pipeline stages; 1 to "
+           << count << " stages work";
   // The last stages get the layers that are left over: the first one holds the
   // activations of most micro-batches.
   int64_t least = count / numStages, larger = count % numStages;
@@ -118,8 +118,8 @@ LogicalResult StageAssignment::cutByCost() {
   if (count < numStages)
     return function.emitError("has ")
            << count << " forward ops that need state, which do not make "
-           << numStages << " pipeline stages; 1 to " << std::max<int64_t>(count, 1)
-           << " stages work";
+           << numStages << " pipeline stages; 1 to "
+           << std::max<int64_t>(count, 1) << " stages work";
   // The pieces that a limit makes; the last ones get an op each.
   auto place = [&](int64_t limit, bool record) {
     int64_t stage = 0, sum = 0;
@@ -150,8 +150,7 @@ LogicalResult StageAssignment::cutByCost() {
   return success();
 }
 
-std::optional<int64_t>
-StageAssignment::getHighestOperand(Operation *op) const {
+std::optional<int64_t> StageAssignment::getHighestOperand(Operation *op) const {
   std::optional<int64_t> highest;
   op->walk([&](Operation *inner) {
     for (Value operand : inner->getOperands()) {
@@ -183,8 +182,8 @@ void StageAssignment::assignForward() {
   for (Operation *op : llvm::reverse(open)) {
     std::optional<int64_t> lowest;
     for (Operation *user : op->getUsers()) {
-      auto found = stages.find(
-          function.getBody().front().findAncestorOpInBlock(*user));
+      auto found =
+          stages.find(function.getBody().front().findAncestorOpInBlock(*user));
       if (found != stages.end())
         lowest = std::min(lowest.value_or(found->second), found->second);
     }
@@ -205,8 +204,8 @@ StageAssignment::getForwardStages(Operation *backward) {
   bool first = true;
   for (Value operand : backward->getOperands()) {
     Operation *source = operand.getDefiningOp();
-    if (source && (!isInPhase(source, "forward") ||
-                   !dependsOnState.contains(source)))
+    if (source &&
+        (!isInPhase(source, "forward") || !dependsOnState.contains(source)))
       continue;
     if (auto arg = dyn_cast<BlockArgument>(operand))
       if (!function.getArgAttr(arg.getArgNumber(), pm::kStateAttr))
@@ -279,11 +278,11 @@ LogicalResult StageAssignment::verifyOrder() {
         int64_t from = stages.lookup(source), to = stages.lookup(op);
         if (isForward ? from <= to : from >= to)
           continue;
-        InFlightDiagnostic diagnostic =
-            op->emitError("is on stage ")
-            << to << " of the " << (isForward ? "forward" : "backward")
-            << ", but needs a result of stage " << from
-            << ", which runs after it";
+        InFlightDiagnostic diagnostic = op->emitError("is on stage ")
+                                        << to << " of the "
+                                        << (isForward ? "forward" : "backward")
+                                        << ", but needs a result of stage "
+                                        << from << ", which runs after it";
         diagnostic.attachNote(source->getLoc()) << "the result is made here";
         return diagnostic;
       }

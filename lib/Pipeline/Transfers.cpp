@@ -65,7 +65,8 @@ void Transfers::findEdges() {
                        static_cast<int64_t>(fragment.getStage())});
     }
   // What an action makes is sent in the order of its results, to lower peers
-  // first; sums, which nobody waits for before all micro-batches are done, last.
+  // first; sums, which nobody waits for before all micro-batches are done,
+  // last.
   llvm::DenseMap<std::pair<Attribute, Attribute>, unsigned> order;
   for (auto [index, entry] : llvm::enumerate(writers))
     order[entry.first] = index;
@@ -73,9 +74,8 @@ void Transfers::findEdges() {
     return std::make_tuple(program.isPartial(edge.sharding),
                            order.lookup({edge.buffer, edge.sharding}), edge.to);
   };
-  llvm::sort(edges, [&](const Edge &a, const Edge &b) {
-    return keyOf(a) < keyOf(b);
-  });
+  llvm::sort(edges,
+             [&](const Edge &a, const Edge &b) { return keyOf(a) < keyOf(b); });
 }
 
 void Transfers::addSends(const Edge &edge) {
@@ -96,17 +96,16 @@ void Transfers::addSends(const Edge &edge) {
     while (isa_and_nonnull<pm::SendOp>(last->getNextNode()))
       last = last->getNextNode();
     builder.setInsertionPointAfter(last);
-    pm::SendOp::create(
-        builder, action.getLoc(), edge.buffer,
-        builder.getI64IntegerAttr(edge.to),
-        builder.getI64IntegerAttr(isRepeated(edge) ? action.getMicroBatch() : 0));
+    pm::SendOp::create(builder, action.getLoc(), edge.buffer,
+                       builder.getI64IntegerAttr(edge.to),
+                       builder.getI64IntegerAttr(
+                           isRepeated(edge) ? action.getMicroBatch() : 0));
   }
 }
 
 void Transfers::addReceives(int64_t rank, pm::RoleOp role) {
   llvm::DenseSet<std::tuple<Attribute, Attribute, int64_t>> received;
-  for (auto action :
-       llvm::to_vector(role.getBody().getOps<pm::ActionOp>())) {
+  for (auto action : llvm::to_vector(role.getBody().getOps<pm::ActionOp>())) {
     pm::FragmentAttr fragment = pm::FragmentAttr::get(
         action.getContext(), action.getKind(), action.getStage());
     auto function = program.fragments.find(fragment);
@@ -127,9 +126,10 @@ void Transfers::addReceives(int64_t rank, pm::RoleOp role) {
         last = program.microBatches - 1;
       for (int64_t i = first; i <= last; ++i)
         if (received.insert({use.buffer, use.sharding, i}).second)
-          pm::ReceiveOp::create(builder, action.getLoc(), use.buffer,
-                                builder.getI64IntegerAttr(edge->from.getStage()),
-                                builder.getI64IntegerAttr(i));
+          pm::ReceiveOp::create(
+              builder, action.getLoc(), use.buffer,
+              builder.getI64IntegerAttr(edge->from.getStage()),
+              builder.getI64IntegerAttr(i));
     }
   }
 }

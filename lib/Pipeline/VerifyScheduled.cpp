@@ -65,9 +65,9 @@ private:
     if (!done.insert({present, microBatch}).second)
       return action.emitError("runs a second time");
     // What must have run before this action.
-    for (auto kind : {FragmentKind::Prologue, FragmentKind::Forward,
-                      FragmentKind::Backward, FragmentKind::Reduce,
-                      FragmentKind::Update}) {
+    for (auto kind :
+         {FragmentKind::Prologue, FragmentKind::Forward, FragmentKind::Backward,
+          FragmentKind::Reduce, FragmentKind::Update}) {
       if (kind >= action.getKind() ||
           !program.fragments.contains(fragment(kind)))
         continue;

@@ -4,8 +4,8 @@
 // with a slot for each micro-batch where a temporal axis cuts them, and the
 // fragments run between them by the binding rules of pm.program. Each stage has
 // its own copy of a buffer. Where the roles hold no actions yet, a stage reads
-// what it does not write itself from the one that does; where they do, only what
-// it has received.
+// what it does not write itself from the one that does; where they do, only
+// what it has received.
 //
 //===----------------------------------------------------------------------===//
 
@@ -136,7 +136,8 @@ private:
   /// With them: the list of each role.
   std::map<int64_t, std::vector<Item>> roles;
   std::map<int64_t, int64_t> roleOfStage;
-  std::map<std::tuple<Buffer *, int64_t, int64_t>, std::deque<Message>> messages;
+  std::map<std::tuple<Buffer *, int64_t, int64_t>, std::deque<Message>>
+      messages;
 };
 
 bool isPerMicroBatch(pm::FragmentKind kind) {
@@ -520,8 +521,7 @@ FailureOr<Tensor> FragmentProgram::assemble(Buffer &buffer) {
           return buffer.op.emitError("is an output, but no fragment has "
                                      "written it at the end of the step");
     auto value = buffer.layout.assemble(
-        copy.values, buffer.global, copy.isJoined,
-        [op = buffer.op]() mutable {
+        copy.values, buffer.global, copy.isJoined, [op = buffer.op]() mutable {
           return op.emitError("buffer '") << op.getSymName() << "' ";
         });
     if (failed(value))
