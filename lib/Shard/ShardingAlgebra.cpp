@@ -123,6 +123,10 @@ static int64_t productOf(ArrayRef<StringAttr> axes, const MeshAxes &mesh) {
   return product;
 }
 
+static bool anyTemporal(ArrayRef<StringAttr> axes, const MeshAxes &mesh) {
+  return llvm::any_of(axes, [&](StringAttr a) { return mesh.isTemporal(a); });
+}
+
 namespace {
 /// What the values of an op say about one factor.
 struct Candidate {
@@ -155,7 +159,7 @@ static void readDim(ArrayRef<StringAttr> axes, ArrayRef<int64_t> dimFactors,
   bool mayBeUneven =
       unmerged[dimFactors[0]] &&
       productOf(axes, mesh) <= rule.factors[dimFactors[0]].size &&
-      llvm::none_of(axes, [&](StringAttr a) { return mesh.isTemporal(a); });
+      !anyTemporal(axes, mesh);
   unsigned position = 0;
   int64_t rest = rule.factors[dimFactors[0]].size;
   SmallVector<Axes> found(dimFactors.size());
@@ -179,10 +183,17 @@ static void readDim(ArrayRef<StringAttr> axes, ArrayRef<int64_t> dimFactors,
 }
 
 /// The candidate that most bytes agree with, extended as far as all of these
-/// agree.
-static Candidate choose(ArrayRef<Candidate> candidates) {
+/// agree. One in time comes before others: micro-batches cannot be gathered.
+static Candidate choose(ArrayRef<Candidate> candidates, const MeshAxes &mesh) {
   Candidate best{{}, -1};
+  bool isBestInTime = false;
   for (const Candidate &candidate : candidates) {
+    bool isInTime = anyTemporal(candidate.axes, mesh);
+    if (isBestInTime && !isInTime)
+      continue;
+    if (isInTime && !isBestInTime)
+      best = {{}, -1};
+    isBestInTime = isInTime;
     int64_t bytes = 0;
     for (const Candidate &other : candidates)
       if (isPrefix(other.axes, candidate.axes) ||
@@ -250,7 +261,8 @@ FactorAxes pipemesh::chooseFactorAxes(Operation *op, const ShardingRule &rule,
   read(results, rule.results, op->getResultTypes());
 
   FactorAxes factors(rule.factors.size());
-  SmallVector<std::pair<int64_t, int64_t>> order; // (-bytes, factor)
+  // (not in time, -bytes, factor)
+  SmallVector<std::tuple<bool, int64_t, int64_t>> order;
   for (auto [factor, list] : llvm::enumerate(candidates)) {
     Candidate best{{}, -1};
     if (!bound.empty() && !bound[factor].empty()) {
@@ -259,19 +271,19 @@ FactorAxes pipemesh::chooseFactorAxes(Operation *op, const ShardingRule &rule,
       });
       best = {bound[factor], std::numeric_limits<int64_t>::max()};
       if (!list.empty())
-        best.axes = choose(list).axes;
+        best.axes = choose(list, mesh).axes;
     } else if (!list.empty()) {
-      best = choose(list);
+      best = choose(list, mesh);
     } else {
       continue;
     }
     factors[factor] = best.axes;
-    order.emplace_back(-best.bytes, factor);
+    order.emplace_back(!anyTemporal(best.axes, mesh), -best.bytes, factor);
   }
-  // An axis cuts one factor: the one that more bytes ask for.
+  // An axis cuts one factor: one in time, then the one that more bytes ask for.
   llvm::sort(order);
   llvm::SmallDenseSet<StringAttr, 4> used;
-  for (auto [bytes, factor] : order) {
+  for (auto [isInSpace, bytes, factor] : order) {
     Axes &axes = factors[factor];
     for (unsigned index = 0; index < axes.size(); ++index)
       if (!used.insert(axes[index]).second) {

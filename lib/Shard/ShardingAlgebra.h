@@ -59,8 +59,8 @@ struct ValueSharding {
 using FactorAxes = llvm::SmallVector<Axes>;
 
 /// Chooses the axes of each factor from the dimensions of the op's operands
-/// and results. Where they disagree, the choice of the values with the most
-/// bytes wins, then the first; an axis cuts one factor only, and one that a
+/// and results. Where they disagree, one in time wins, then the choice of the
+/// values with the most bytes, then the first; an axis cuts one factor only, and one that a
 /// value could not express (the minor factor of a merged dimension whose major
 /// one is not wholly cut, a size that does not divide a merged dimension or one
 /// that micro-batches cut) cuts none. Factors keep the axes of `bound`, if it is

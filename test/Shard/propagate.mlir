@@ -97,3 +97,23 @@ func.func @conflict_goes_to_the_larger_value(
   %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<8x16xf32>, tensor<16x4xf32>) -> tensor<8x4xf32>
   return %0 : tensor<8x4xf32>
 }
+
+// -----
+
+pm.mesh @mesh = [<"dp", spatial = 2>, <"mb", temporal = 2>]
+
+// No collective gathers micro-batches: a larger weight that is cut over the axis of
+// the batch is gathered for its use, and its gradient goes back to the pieces.
+// CHECK-LABEL: func.func @micro_batches_stay
+func.func @micro_batches_stay(
+    %x: tensor<8x16xf32> {pm.sharding = #pm.sharding<@mesh, [{"dp", "mb"}, {}]>},
+    %w: tensor<64x16xf32> {pm.sharding = #pm.sharding<@mesh, [{"dp"}, {}]>, pm.state = #pm.state<parameter, "w">},
+    %dy: tensor<8x64xf32>) -> (tensor<8x64xf32>, tensor<64x16xf32> {pm.sharding = #pm.sharding<@mesh, [{"dp"}, {}]>}) {
+  // CHECK: %[[W:.*]] = pm.reshard %{{.*}} from <@mesh, [{"dp"}, {}]> to <@mesh, [{}, {}]>
+  // CHECK: stablehlo.dot_general %{{.*}}, %[[W]], {{.*}}[{"dp", "mb"}, {}]>]
+  %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [1] : (tensor<8x16xf32>, tensor<64x16xf32>) -> tensor<8x64xf32>
+  // CHECK: %[[D:.*]] = stablehlo.dot_general {{.*}}[{}, {}], partial = sum{"dp", "mb"}
+  // CHECK: pm.reshard %[[D]] from <@mesh, [{}, {}], partial = sum{"dp", "mb"}> to <@mesh, [{"dp"}, {}]>
+  %dw = stablehlo.dot_general %dy, %x, contracting_dims = [0] x [0] : (tensor<8x64xf32>, tensor<8x16xf32>) -> tensor<64x16xf32>
+  return %y, %dw : tensor<8x64xf32>, tensor<64x16xf32>
+}

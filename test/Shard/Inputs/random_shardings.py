@@ -3,8 +3,8 @@ any axes, dividing or not.
 
     random_shardings.py SEED [--micro-batches] < transformer.mlir > drawn.mlir
 
-With --micro-batches the batch is cut over "x" and two micro-batches, and the
-parameters over the other axes.
+With --micro-batches the batch is cut over "x" and two micro-batches, and only the
+parameters at random.
 """
 
 import random
@@ -54,7 +54,6 @@ def main():
     names = ", ".join(f'<"{name}", spatial = {size}>' for name, size in mesh)
     if micro_batches:
         names += ', <"mb", temporal = 2>'
-        del axes["x"]
     text = text.replace("MESH", names)
 
     def annotate(match):
