@@ -9,6 +9,14 @@
 using namespace mlir;
 using namespace pipemesh;
 
+/// Whether the op makes a sum over ranks whole and leaves it where it is.
+static bool isCompletion(Operation *op) {
+  auto reshard = dyn_cast_or_null<pm::ReshardOp>(op);
+  return reshard && reshard.getSource().isPartial() &&
+         reshard.getSource().getPartialKind() == pm::ReductionKind::Sum &&
+         reshard.getSource().withoutPartial() == reshard.getTarget();
+}
+
 namespace {
 /// A term of a sum: the value, and the reshards that it goes through on the way
 /// to the total, the last first.
@@ -21,19 +29,18 @@ class SumTree {
 public:
   explicit SumTree(const LatePlaces &places) : places(places) {}
 
-  /// An op that adds, or completes a sum of, values of several stages.
+  /// An op that adds complete values, or makes a sum over ranks whole.
   bool isInner(Operation *op) const {
     const LateOp *late = op ? places.lookup(op) : nullptr;
-    if (!late || late->category != LateOp::Category::Plain ||
-        late->places.any())
-      return false;
-    if (auto reshard = dyn_cast<pm::ReshardOp>(op))
-      return reshard.getSource().isPartial() &&
-             reshard.getSource().getPartialKind() == pm::ReductionKind::Sum &&
-             reshard.getSource().withoutPartial() == reshard.getTarget();
-    return isa<stablehlo::AddOp>(op);
+    return late && late->category == LateOp::Category::Plain &&
+           (isa<stablehlo::AddOp>(op) || isCompletion(op));
+  }
+  bool joinsStages(Operation *op) const {
+    return isInner(op) && places.of(op).places.none();
   }
 
+  /// Walks down from the total to the terms. What a term goes through on the
+  /// way is done to the sum of its stage, so that it is done once.
   void collect(Value value, ArrayRef<pm::ReshardOp> path, bool isRoot = false) {
     Operation *op = value.getDefiningOp();
     if (!isInner(op) || !(isRoot || value.hasOneUse())) {
@@ -109,10 +116,10 @@ bool pipemesh::regroupSums(func::FuncOp function, const LatePlaces &places) {
   SmallVector<Operation *> roots;
   SumTree probe(places);
   for (Operation &op : function.getBody().front().without_terminator()) {
-    if (!isa<stablehlo::AddOp>(op) || !probe.isInner(&op))
+    if (!isa<stablehlo::AddOp>(op) || !probe.joinsStages(&op))
       continue;
     Value result = op.getResult(0);
-    if (!result.hasOneUse() || !probe.isInner(*result.getUsers().begin()))
+    if (!result.hasOneUse() || !probe.joinsStages(*result.getUsers().begin()))
       roots.push_back(&op);
   }
   bool changed = false;

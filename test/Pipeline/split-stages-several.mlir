@@ -249,3 +249,58 @@ func.func @norm_over_stages(
   %nc = stablehlo.subtract %c, %norm {pm.phase = "update"} : tensor<f32>
   return %norm, %na, %nb, %nc : tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>
 }
+
+// -----
+
+// Where ranks hold parts of the squares, the sum of a stage is completed, not
+// each of its terms.
+
+pm.mesh @mesh = [<"pp", stage = 2>, <"tp", spatial = 2>, <"mb", temporal = 2>]
+
+// CHECK-LABEL: func.func @stage0_reduce
+// CHECK: %[[A:.*]] = stablehlo.reduce
+// CHECK: %[[B:.*]] = stablehlo.reduce
+// CHECK: %[[SUM:.*]] = stablehlo.add %[[A]], %[[B]] {{.*}}partial = sum{"tp"}
+// CHECK-NEXT: %[[OWN:.*]] = pm.reshard %[[SUM]] from <@mesh, [], partial = sum{"tp"}> to <@mesh, []>
+// CHECK-NEXT: %[[ALL:.*]] = stablehlo.add %[[OWN]]
+// CHECK-NEXT: return %[[ALL]]
+// CHECK-LABEL: func.func @stage0_update
+func.func @norm_over_stages_and_ranks(
+    %x: tensor<8x4xf32> {pm.input = "x", pm.sharding = #pm.sharding<@mesh, [{"mb"}, {"tp"}]>},
+    %a: tensor<4xf32> {pm.state = #pm.state<parameter, "a">, pm.sharding = #pm.sharding<@mesh, [{"tp"}]>},
+    %b: tensor<4xf32> {pm.state = #pm.state<parameter, "b">, pm.sharding = #pm.sharding<@mesh, [{"tp"}]>},
+    %c: tensor<4xf32> {pm.state = #pm.state<parameter, "c">, pm.sharding = #pm.sharding<@mesh, [{"tp"}]>},
+    %d: tensor<f32> {pm.state = #pm.state<parameter, "d">},
+    %e: tensor<f32> {pm.state = #pm.state<parameter, "e">}) -> (
+    tensor<f32> {pm.state = #pm.state<parameter, "d">},
+    tensor<f32> {pm.state = #pm.state<parameter, "e">}) {
+  %zero = stablehlo.constant {pm.phase = "forward"} dense<0.0> : tensor<f32>
+  %aw = stablehlo.broadcast_in_dim %a, dims = [1] {pm.phase = "forward", pm.stage = 0 : i64} : (tensor<4xf32>) -> tensor<8x4xf32>
+  %bw = stablehlo.broadcast_in_dim %b, dims = [1] {pm.phase = "forward", pm.stage = 0 : i64} : (tensor<4xf32>) -> tensor<8x4xf32>
+  %cw = stablehlo.broadcast_in_dim %c, dims = [1] {pm.phase = "forward", pm.stage = 1 : i64} : (tensor<4xf32>) -> tensor<8x4xf32>
+  %dw = stablehlo.broadcast_in_dim %d, dims = [] {pm.phase = "forward", pm.stage = 0 : i64} : (tensor<f32>) -> tensor<8x4xf32>
+  %ew = stablehlo.broadcast_in_dim %e, dims = [] {pm.phase = "forward", pm.stage = 1 : i64} : (tensor<f32>) -> tensor<8x4xf32>
+  %3 = stablehlo.multiply %x, %dw {pm.phase = "forward", pm.stage = 0 : i64} : tensor<8x4xf32>
+  %0 = stablehlo.multiply %3, %aw {pm.phase = "forward", pm.stage = 0 : i64} : tensor<8x4xf32>
+  %1 = stablehlo.multiply %0, %bw {pm.phase = "forward", pm.stage = 0 : i64} : tensor<8x4xf32>
+  %4 = stablehlo.multiply %1, %ew {pm.phase = "forward", pm.stage = 1 : i64} : tensor<8x4xf32>
+  %2 = stablehlo.multiply %4, %cw {pm.phase = "forward", pm.stage = 1 : i64} : tensor<8x4xf32>
+  %dc = stablehlo.reduce(%2 init: %zero) applies stablehlo.add across dimensions = [0] {pm.phase = "backward", pm.stage = 1 : i64} : (tensor<8x4xf32>, tensor<f32>) -> tensor<4xf32>
+  %db = stablehlo.reduce(%1 init: %zero) applies stablehlo.add across dimensions = [0] {pm.phase = "backward", pm.stage = 0 : i64} : (tensor<8x4xf32>, tensor<f32>) -> tensor<4xf32>
+  %da = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0] {pm.phase = "backward", pm.stage = 0 : i64} : (tensor<8x4xf32>, tensor<f32>) -> tensor<4xf32>
+  %dd = stablehlo.reduce(%3 init: %zero) applies stablehlo.add across dimensions = [0, 1] {pm.phase = "backward", pm.stage = 0 : i64} : (tensor<8x4xf32>, tensor<f32>) -> tensor<f32>
+  %d2 = stablehlo.multiply %dd, %dd {pm.phase = "update"} : tensor<f32>
+  %a2 = stablehlo.multiply %da, %da {pm.phase = "update"} : tensor<4xf32>
+  %as = stablehlo.reduce(%a2 init: %zero) applies stablehlo.add across dimensions = [0] {pm.phase = "update"} : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+  %b2 = stablehlo.multiply %db, %db {pm.phase = "update"} : tensor<4xf32>
+  %bs = stablehlo.reduce(%b2 init: %zero) applies stablehlo.add across dimensions = [0] {pm.phase = "update"} : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+  %c2 = stablehlo.multiply %dc, %dc {pm.phase = "update"} : tensor<4xf32>
+  %cs = stablehlo.reduce(%c2 init: %zero) applies stablehlo.add across dimensions = [0] {pm.phase = "update"} : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+  %s0 = stablehlo.add %as, %d2 {pm.phase = "update"} : tensor<f32>
+  %s1 = stablehlo.add %s0, %bs {pm.phase = "update"} : tensor<f32>
+  %s2 = stablehlo.add %s1, %cs {pm.phase = "update"} : tensor<f32>
+  %norm = stablehlo.sqrt %s2 {pm.phase = "update"} : tensor<f32>
+  %nd = stablehlo.subtract %d, %norm {pm.phase = "update"} : tensor<f32>
+  %ne = stablehlo.subtract %e, %norm {pm.phase = "update"} : tensor<f32>
+  return %nd, %ne : tensor<f32>, tensor<f32>
+}
