@@ -43,6 +43,13 @@ public:
     return addArgument(type, pm::kStateAttr,
                        pm::StateAttr::get(step.getContext(), kind, name), name);
   }
+  /// The number of dimensions of a parameter in its file.
+  int64_t getStoredRank(BlockArgument parameter) {
+    if (auto stored = dyn_cast_or_null<DenseI64ArrayAttr>(
+            argumentAttrs[parameter.getArgNumber()].get(pm::kStoredShapeAttr)))
+      return stored.size();
+    return cast<RankedTensorType>(parameter.getType()).getRank();
+  }
   void addResult(Value value, ArrayRef<NamedAttribute> attrs) {
     results.push_back(value);
     resultAttrs.push_back(builder.getDictionaryAttr(attrs));
@@ -132,8 +139,9 @@ void pipemesh::appendOptimizerStep(func::FuncOp step,
     b.addOutput(parameter.gradient, "gradient", parameter.state.getName());
   for (auto [parameter, moment] : llvm::zip(parameters, moments)) {
     StringRef name = parameter.state.getName().getValue();
-    auto type = cast<RankedTensorType>(parameter.argument.getType());
-    bool decay = options.decayVectors || type.getRank() >= 2;
+    Type type = parameter.argument.getType();
+    bool decay =
+        options.decayVectors || b.getStoredRank(parameter.argument) >= 2;
     auto update = pm::AdamWOp::create(
         b.builder, b.nameLoc(name), type, type, type, parameter.argument,
         parameter.gradient, moment.first, moment.second, number, learningRate,

@@ -10,12 +10,11 @@ static Value buildAttention(GraphBuilder &graph, const std::string &module,
                             Value x, int64_t layer) {
   const ModelConfig &config = graph.config;
   std::string projection = module + ".c_attn";
+  // [batch, sequence, 3, hidden]: queries, keys and values.
   Value all = graph.linear(projection, x, /*hasBias=*/true,
                            /*transposed=*/true);
-  // Queries, keys and values side by side.
   auto part = [&](int64_t i) {
-    Value y = graph.slice(projection, all, 2, i * config.hidden,
-                          (i + 1) * config.hidden);
+    Value y = graph.slice(projection, all, 2, i, i + 1);
     return graph.reshape(
         projection, y,
         {graph.batch, graph.sequence, config.heads, config.headDimension});

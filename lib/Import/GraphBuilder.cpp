@@ -86,10 +86,13 @@ Value GraphBuilder::linear(const Twine &module, Value x, bool hasBias,
       contract(module, x, parameter(module + ".weight"), transposed ? 0 : 1);
   if (!hasBias)
     return y;
-  int64_t last = shapeOf(y).size() - 1;
-  Value bias =
-      broadcast(module, parameter(module + ".bias"), {last}, shapeOf(y));
-  return add(module, y, bias);
+  // The outputs are the last dimensions.
+  Value bias = parameter(module + ".bias");
+  SmallVector<int64_t> outputs;
+  for (size_t rank = shapeOf(y).size(), dim = rank - shapeOf(bias).size();
+       dim < rank; ++dim)
+    outputs.push_back(dim);
+  return add(module, y, broadcast(module, bias, outputs, shapeOf(y)));
 }
 
 Value GraphBuilder::rmsNorm(const Twine &module, Value x) {

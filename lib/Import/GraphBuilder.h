@@ -46,8 +46,8 @@ public:
   mlir::Value multiply(const llvm::Twine &module, mlir::Value a, mlir::Value b);
 
   /// The last dimension of x by MODULE.weight, stored as [outputs, inputs]
-  /// (torch.nn.Linear), or as [inputs, outputs] with `transposed` (gpt2);
-  /// plus MODULE.bias if it has one.
+  /// (torch.nn.Linear), or as [inputs, outputs...] with `transposed` (gpt2);
+  /// plus MODULE.bias, [outputs...], if it has one.
   mlir::Value linear(const llvm::Twine &module, mlir::Value x, bool hasBias,
                      bool transposed = false);
   mlir::Value rmsNorm(const llvm::Twine &module, mlir::Value x);

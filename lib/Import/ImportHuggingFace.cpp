@@ -83,7 +83,7 @@ OwningOpRef<ModuleOp> buildModelGraph(MLIRContext *context,
   };
   SmallVector<Type> inputs = {tokens, labels};
   for (const ModelParameter &parameter : model.parameters)
-    inputs.push_back(f32(parameter.shape));
+    inputs.push_back(f32(parameter.graphShape()));
   SmallVector<Type> results = {
       f32({}), f32({options.batch, options.sequence, config.vocabulary})};
 
@@ -109,6 +109,9 @@ OwningOpRef<ModuleOp> buildModelGraph(MLIRContext *context,
     function.setArgAttr(
         i + 2, "pm.state",
         pm::StateAttr::get(context, pm::StateKind::Parameter, parameter.name));
+    if (!parameter.view.empty())
+      function.setArgAttr(i + 2, pm::kStoredShapeAttr,
+                          builder.getDenseI64ArrayAttr(parameter.shape));
     nameArgument(i + 2, parameter.name);
     graph.setParameter(parameter.name, body->getArgument(i + 2));
   }

@@ -15,8 +15,10 @@ namespace pipemesh {
 namespace {
 class ParameterList {
 public:
-  void add(const Twine &name, ArrayRef<int64_t> shape) {
-    parameters.push_back({name.str(), SmallVector<int64_t, 2>(shape)});
+  void add(const Twine &name, ArrayRef<int64_t> shape,
+           ArrayRef<int64_t> view = {}) {
+    parameters.push_back({name.str(), SmallVector<int64_t, 2>(shape),
+                          SmallVector<int64_t, 3>(view)});
   }
   /// A linear layer as torch.nn.Linear stores it: [outputs, inputs].
   void linear(const std::string &module, int64_t outputs, int64_t inputs,
@@ -29,6 +31,14 @@ public:
   void conv1d(const std::string &module, int64_t inputs, int64_t outputs) {
     add(module + ".weight", {inputs, outputs});
     add(module + ".bias", {outputs});
+  }
+  /// Such layers side by side in one weight. The graph sees which is which, so
+  /// that the outputs of each can be cut.
+  void joinedConv1d(const std::string &module, int64_t inputs, int64_t parts,
+                    int64_t outputs) {
+    add(module + ".weight", {inputs, parts * outputs},
+        {inputs, parts, outputs});
+    add(module + ".bias", {parts * outputs}, {parts, outputs});
   }
   void layerNorm(const std::string &module, int64_t size) {
     add(module + ".weight", {size});
@@ -45,7 +55,7 @@ static void listGPT2(const ModelConfig &config, ParameterList &list) {
   for (int64_t i = 0; i < config.layers; ++i) {
     std::string layer = "transformer.h." + std::to_string(i);
     list.layerNorm(layer + ".ln_1", config.hidden);
-    list.conv1d(layer + ".attn.c_attn", config.hidden, 3 * config.hidden);
+    list.joinedConv1d(layer + ".attn.c_attn", config.hidden, 3, config.hidden);
     list.conv1d(layer + ".attn.c_proj", config.hidden, config.hidden);
     list.layerNorm(layer + ".ln_2", config.hidden);
     list.conv1d(layer + ".mlp.c_fc", config.hidden, config.intermediate);

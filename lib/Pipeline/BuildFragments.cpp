@@ -121,6 +121,10 @@ FlatSymbolRefAttr FragmentBuilder::makeBuffer(Location loc, StringRef name,
       TypeAttr::get(value.getType()), pm::getSharding(value), TypeAttr(),
       role.empty() ? StringAttr() : builder.getStringAttr(role),
       parameter.empty() ? StringAttr() : builder.getStringAttr(parameter));
+  if (auto arg = dyn_cast<BlockArgument>(value))
+    if (Attribute stored =
+            function.getArgAttr(arg.getArgNumber(), pm::kStoredShapeAttr))
+      buffer->setAttr(pm::kStoredShapeAttr, stored);
   return FlatSymbolRefAttr::get(buffer.getSymNameAttr());
 }
 

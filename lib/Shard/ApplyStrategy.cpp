@@ -2,11 +2,14 @@
 
 #include "FunctionAttrs.h"
 #include "Strategy.h"
+#include "TensorParallel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Shard/Passes.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace pipemesh {
 #define GEN_PASS_DEF_APPLYSTRATEGYPASS
@@ -15,6 +18,7 @@ namespace pipemesh {
 
 using namespace mlir;
 using namespace pipemesh;
+using llvm::StringLiteral;
 
 namespace {
 class ApplyStrategy
@@ -36,9 +40,12 @@ public:
           << "'; a strategy is applied once, to a graph without a mesh";
       return signalPassFailure();
     }
-    if (failed(checkBatch(*parsed)))
+    if (failed(checkBatch(*parsed)) || failed(findTensorCuts(*parsed)))
       return signalPassFailure();
     makeMesh(*parsed);
+    if (!parsed->schedule.empty())
+      module->setAttr(pm::kScheduleAttr,
+                      StringAttr::get(&getContext(), parsed->schedule));
     for (auto function : module.getOps<func::FuncOp>())
       annotate(function);
   }
@@ -84,32 +91,129 @@ private:
     return failure(result.wasInterrupted());
   }
 
+  /// Finds what tp cuts in each function, or says which size would do.
+  LogicalResult findTensorCuts(const Strategy &strategy) {
+    tp = strategy.sizeOf("tp");
+    if (tp == 1)
+      return success();
+    bool any = false;
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (function.isExternal() || !function.getBody().hasOneBlock())
+        continue;
+      TensorParallelism &found = tensorCuts[function] =
+          findTensorParallelism(function);
+      if (failed(found.check(tp)))
+        return failure();
+      if (int64_t size = found.keyAxisSize(tp)) {
+        if (keyAxis != 0 && keyAxis != size)
+          return function.emitError("tp=")
+                 << tp << " is a multiple of the " << size
+                 << " key-value heads of this function and of the " << keyAxis
+                 << " of another one, which one axis cannot cut";
+        keyAxis = size;
+      }
+      for (const WholeAttention &whole : found.whole)
+        whole.op->emitRemark("tp=")
+            << tp << " leaves this attention whole: its heads come from "
+            << whole.reason;
+      any |= llvm::any_of(found.groups, [&](const CutGroup &group) {
+        return group.isCutOver(tp);
+      });
+    }
+    if (!any)
+      getOperation().emitWarning("tp=")
+          << tp
+          << " finds nothing to cut: no attention, no pair of products with "
+             "parameters, no embedding and no loss over a vocabulary; "
+             "everything is replicated over tp";
+    return success();
+  }
+
   void makeMesh(const Strategy &strategy) {
     OpBuilder builder(&getContext());
     builder.setInsertionPointToStart(getOperation().getBody());
     SmallVector<Attribute> axes;
-    auto add = [&](StringRef name, pm::AxisKind kind) {
-      axes.push_back(pm::MeshAxisAttr::get(&getContext(),
-                                           builder.getStringAttr(name), kind,
-                                           strategy.sizeOf(name)));
+    auto add = [&](StringRef name, pm::AxisKind kind, int64_t size) {
+      axes.push_back(pm::MeshAxisAttr::get(
+          &getContext(), builder.getStringAttr(name), kind, size));
     };
-    add("dp", pm::AxisKind::Spatial);
-    add("mb", pm::AxisKind::Temporal);
+    if (!strategy.has("dp"))
+      add("dp", pm::AxisKind::Spatial, 1);
+    for (const StrategyAxis &axis : strategy.axes) {
+      if (axis.name == "tp" && keyAxis != 0) {
+        add(keyAxisName, pm::AxisKind::Spatial, keyAxis);
+        add(groupAxisName, pm::AxisKind::Spatial, tp / keyAxis);
+      } else if (axis.name != "mb") {
+        add(axis.name,
+            axis.name == "pp" ? pm::AxisKind::Stage : pm::AxisKind::Spatial,
+            axis.size);
+      }
+    }
+    add("mb", pm::AxisKind::Temporal, strategy.sizeOf("mb"));
     pm::MeshOp::create(builder, getOperation().getLoc(),
                        builder.getStringAttr("mesh"),
                        builder.getArrayAttr(axes));
   }
 
+  /// The axes that cut a parameter.
+  pm::DimShardingAttr getTensorAxes(bool ofKeyHeads) {
+    auto axis = [&](StringRef name) {
+      return StringAttr::get(&getContext(), name);
+    };
+    SmallVector<StringAttr> axes;
+    if (keyAxis == 0)
+      axes = {axis("tp")};
+    else if (ofKeyHeads)
+      axes = {axis(keyAxisName)};
+    else
+      axes = {axis(keyAxisName), axis(groupAxisName)};
+    return pm::DimShardingAttr::get(&getContext(), axes);
+  }
+
+  /// The shardings of parameters by their names: what tp cuts.
+  llvm::StringMap<pm::ShardingAttr> getTensorShardings(func::FuncOp function) {
+    auto mesh = FlatSymbolRefAttr::get(&getContext(), "mesh");
+    llvm::StringMap<pm::ShardingAttr> shardings;
+    auto found = tensorCuts.find(function);
+    if (found == tensorCuts.end())
+      return shardings;
+    for (const CutGroup &group : found->second.groups) {
+      if (!group.isCutOver(tp))
+        continue;
+      for (const ParameterCut &cut : group.cuts) {
+        auto type = cast<RankedTensorType>(cut.parameter.getType());
+        SmallVector<pm::DimShardingAttr> dims(
+            type.getRank(), pm::DimShardingAttr::get(&getContext()));
+        // Where tp divides the key-value heads they need no axis of their own.
+        bool shared = cut.ofKeyHeads && group.keyHeads % tp != 0;
+        dims[cut.dim] = getTensorAxes(shared);
+        auto state = function.getArgAttrOfType<pm::StateAttr>(
+            cut.parameter.getArgNumber(), pm::kStateAttr);
+        shardings.try_emplace(state.getName().getValue(),
+                              pm::ShardingAttr::get(&getContext(), mesh, dims));
+      }
+    }
+    return shardings;
+  }
+
+  /// Annotates the arguments, and the gradients as their parameters.
   void annotate(func::FuncOp function) {
     MLIRContext *context = &getContext();
     auto mesh = FlatSymbolRefAttr::get(context, "mesh");
+    llvm::StringMap<pm::ShardingAttr> cut = getTensorShardings(function);
     SmallVector<Attribute> shardings(function.getNumArguments());
     for (unsigned index = 0; index < function.getNumArguments(); ++index) {
       auto type =
           dyn_cast<RankedTensorType>(function.getArgumentTypes()[index]);
-      if (type && function.getArgAttr(index, pm::kStateAttr))
-        shardings[index] =
-            pm::ShardingAttr::getReplicated(context, mesh, type.getRank());
+      auto state =
+          function.getArgAttrOfType<pm::StateAttr>(index, pm::kStateAttr);
+      if (!type || !state)
+        continue;
+      shardings[index] =
+          pm::ShardingAttr::getReplicated(context, mesh, type.getRank());
+      if (state.getKind() != pm::StateKind::Step)
+        if (pm::ShardingAttr own = cut.lookup(state.getName().getValue()))
+          shardings[index] = own;
     }
     forEachBatchInput(function, [&](unsigned index, RankedTensorType type) {
       SmallVector<pm::DimShardingAttr> dims(type.getRank(),
@@ -120,6 +224,27 @@ private:
       shardings[index] = pm::ShardingAttr::get(context, mesh, dims);
     });
     setArgAttrs(function, pm::kShardingAttr, shardings);
+
+    if (cut.empty())
+      return;
+    SmallVector<Attribute> gradients(function.getNumResults());
+    for (unsigned index = 0; index < function.getNumResults(); ++index) {
+      auto output =
+          function.getResultAttrOfType<StringAttr>(index, pm::kOutputAttr);
+      auto parameter =
+          function.getResultAttrOfType<StringAttr>(index, pm::kNameAttr);
+      if (output && output.getValue() == "gradient" && parameter)
+        gradients[index] = cut.lookup(parameter.getValue());
+    }
+    setResultAttrs(function, pm::kShardingAttr, gradients);
   }
+
+  static constexpr StringLiteral keyAxisName = "tp.kv";
+  static constexpr StringLiteral groupAxisName = "tp.group";
+
+  int64_t tp = 1;
+  /// The size of "tp.kv", or 0: tp is one axis.
+  int64_t keyAxis = 0;
+  llvm::DenseMap<Operation *, TensorParallelism> tensorCuts;
 };
 } // namespace

@@ -4,14 +4,33 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace pipemesh;
+using llvm::StringLiteral;
 using llvm::Twine;
 
-/// Words that the strategy language has, but this version does not compile.
-static constexpr llvm::StringLiteral laterWords[] = {
-    "tp", "pp", "ep", "cp", "sp", "zero", "schedule"};
+/// Words and schedules that the strategy language has, but this version does
+/// not compile.
+static constexpr StringLiteral laterWords[] = {
+    "ep", "cp", "sp", "zero", "chunks", "stages", "recompute"};
+static constexpr StringLiteral laterSchedules[] = {
+    "interleaved-1f1b", "looped-bfs", "zb-h1",     "zb-h2",
+    "zb-auto",          "zb-v",       "dualpipe-v"};
+
+static constexpr StringLiteral axisWords[] = {"dp", "tp", "pp", "mb"};
+static constexpr StringLiteral schedules[] = {"1f1b", "gpipe"};
+static constexpr StringLiteral knownWords =
+    "dp (data parallel ranks), tp (tensor parallel ranks), pp (pipeline "
+    "stages), mb (micro-batches) and schedule (1f1b or gpipe)";
+
+static constexpr int64_t largestSize = int64_t(1) << 20;
+
+bool Strategy::has(StringRef name) const {
+  return llvm::any_of(
+      axes, [&](const StrategyAxis &axis) { return axis.name == name; });
+}
 
 int64_t Strategy::sizeOf(StringRef name) const {
   for (const StrategyAxis &axis : axes)
@@ -20,13 +39,83 @@ int64_t Strategy::sizeOf(StringRef name) const {
   return 1;
 }
 
-FailureOr<Strategy> pipemesh::parseStrategy(StringRef text,
-                                            std::string &error) {
-  auto fail = [&](const Twine &message) -> FailureOr<Strategy> {
-    error = message.str();
+namespace {
+class StrategyParser {
+public:
+  StrategyParser(StringRef text, std::string &error)
+      : text(text), error(error) {}
+
+  FailureOr<Strategy> parse();
+
+private:
+  LogicalResult fail(const Twine &message) {
+    error = ("strategy '" + text + "': " + message).str();
     return failure();
-  };
+  }
+  LogicalResult checkWord(StringRef name);
+  LogicalResult parseSchedule(StringRef value);
+  LogicalResult parseAxis(StringRef name, StringRef value);
+  LogicalResult checkRanks();
+
+  StringRef text;
+  std::string &error;
   Strategy strategy;
+};
+} // namespace
+
+LogicalResult StrategyParser::checkWord(StringRef name) {
+  if (llvm::is_contained(axisWords, name) || name == "schedule")
+    return success();
+  if (llvm::is_contained(laterWords, name))
+    return fail("'" + name +
+                "' is a strategy of a later version; this one has " +
+                knownWords);
+  return fail("unknown word '" + name + "'; known are " + knownWords);
+}
+
+LogicalResult StrategyParser::parseSchedule(StringRef value) {
+  if (!strategy.schedule.empty())
+    return fail("'schedule' is given twice, as '" + strategy.schedule +
+                "' and as '" + value + "'");
+  if (llvm::is_contained(laterSchedules, value))
+    return fail("'" + value +
+                "' is a schedule of a later version; this one "
+                "has 1f1b and gpipe");
+  if (!llvm::is_contained(schedules, value))
+    return fail("unknown schedule '" + value + "'; known are 1f1b and gpipe");
+  strategy.schedule = value.str();
+  return success();
+}
+
+LogicalResult StrategyParser::parseAxis(StringRef name, StringRef value) {
+  for (const StrategyAxis &axis : strategy.axes)
+    if (axis.name == name)
+      return fail("'" + name + "' is given twice, as " + Twine(axis.size) +
+                  " and as '" + value + "'");
+  int64_t size = 0;
+  if (value.getAsInteger(10, size) || value.starts_with("+"))
+    return fail("the size of '" + name + "' must be a whole number, but is '" +
+                value + "'");
+  if (size < 1)
+    return fail("'" + name + "' must be at least 1, but is " + Twine(size));
+  if (size > largestSize)
+    return fail("'" + name + "' is " + Twine(size) + ", but at most " +
+                Twine(largestSize) + " are possible");
+  strategy.axes.push_back({name.str(), size});
+  return success();
+}
+
+LogicalResult StrategyParser::checkRanks() {
+  int64_t ranks = 1;
+  for (const StrategyAxis &axis : strategy.axes)
+    if (axis.name != "mb" &&
+        (llvm::MulOverflow(ranks, axis.size, ranks) || ranks > largestSize))
+      return fail("dp, tp and pp ask for more than " + Twine(largestSize) +
+                  " ranks together");
+  return success();
+}
+
+FailureOr<Strategy> StrategyParser::parse() {
   if (text.trim().empty())
     return strategy;
   SmallVector<StringRef> items;
@@ -36,33 +125,19 @@ FailureOr<Strategy> pipemesh::parseStrategy(StringRef text,
     name = name.trim();
     value = value.trim();
     if (name.empty() || value.empty())
-      return fail("strategy '" + text +
-                  "': expected word=size, such as dp=2, "
-                  "but found '" +
+      return fail("expected word=size, such as dp=2, but found '" +
                   item.trim() + "'");
-    if (llvm::is_contained(laterWords, name))
-      return fail("strategy '" + text + "': '" + name +
-                  "' is a strategy of a later version; this one has dp and mb");
-    if (name != "dp" && name != "mb")
-      return fail("strategy '" + text + "': unknown word '" + name +
-                  "'; known are dp (data parallel ranks) and mb "
-                  "(micro-batches)");
-    for (const StrategyAxis &axis : strategy.axes)
-      if (axis.name == name)
-        return fail("strategy '" + text + "': '" + name +
-                    "' is given twice, as " + Twine(axis.size) + " and as '" +
-                    value + "'");
-    int64_t size = 0;
-    if (value.getAsInteger(10, size) || value.starts_with("+"))
-      return fail("strategy '" + text + "': the size of '" + name +
-                  "' must be a whole number, but is '" + value + "'");
-    if (size < 1)
-      return fail("strategy '" + text + "': '" + name +
-                  "' must be at least 1, but is " + Twine(size));
-    if (size > (int64_t(1) << 20))
-      return fail("strategy '" + text + "': '" + name + "' is " + Twine(size) +
-                  ", but at most 1048576 are possible");
-    strategy.axes.push_back({name.str(), size});
+    if (failed(checkWord(name)) ||
+        failed(name == "schedule" ? parseSchedule(value)
+                                  : parseAxis(name, value)))
+      return failure();
   }
+  if (failed(checkRanks()))
+    return failure();
   return strategy;
+}
+
+FailureOr<Strategy> pipemesh::parseStrategy(StringRef text,
+                                            std::string &error) {
+  return StrategyParser(text, error).parse();
 }

@@ -17,10 +17,13 @@ struct StrategyAxis {
   int64_t size = 1;
 };
 
-/// "dp=2,mb=4": the axes in the order of the string, without those left out.
+/// "dp=2,pp=2,tp=2,mb=4,schedule=1f1b": the axes in the order of the string,
+/// without those left out, and the schedule, empty where it is left out.
 struct Strategy {
   llvm::SmallVector<StrategyAxis> axes;
+  std::string schedule;
 
+  bool has(llvm::StringRef name) const;
   int64_t sizeOf(llvm::StringRef name) const;
 };
 

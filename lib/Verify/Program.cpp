@@ -4,6 +4,7 @@
 #include "FragmentProgram.h"
 #include "Layout.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 
@@ -162,11 +163,42 @@ static FailureOr<func::FuncOp> findFunction(ModuleOp module, StringRef name) {
          << " public functions and none called 'main'; name one by --function";
 }
 
+/// Parameters, and what has their shape, lie in files as their arguments or
+/// buffers say.
+void Program::readStoredShapes(ModuleOp module) {
+  llvm::StringMap<DenseI64ArrayAttr> shapes;
+  module.walk([&](Operation *op) {
+    if (auto buffer = dyn_cast<pm::BufferOp>(op))
+      if (auto stored =
+              op->getAttrOfType<DenseI64ArrayAttr>(pm::kStoredShapeAttr))
+        shapes[buffer.getParameter().value_or("")] = stored;
+    auto function = dyn_cast<func::FuncOp>(op);
+    for (unsigned i = 0; function && i < function.getNumArguments(); ++i) {
+      auto state = function.getArgAttrOfType<pm::StateAttr>(i, pm::kStateAttr);
+      auto stored =
+          function.getArgAttrOfType<DenseI64ArrayAttr>(i, pm::kStoredShapeAttr);
+      if (state && stored)
+        shapes[state.getName().getValue()] = stored;
+    }
+  });
+  for (std::vector<Port> *ports : {&inputs, &outputs})
+    for (Port &port : *ports) {
+      StringRef parameter = StringRef(port.name).split(' ').second;
+      if (auto stored = shapes.lookup(parameter))
+        port.storedShape.assign(stored.asArrayRef().begin(),
+                                stored.asArrayRef().end());
+    }
+}
+
 FailureOr<std::unique_ptr<Program>> Program::load(ModuleOp module,
                                                   const ProgramOptions &options) {
   auto programs = module.getOps<pm::ProgramOp>();
-  if (options.function.empty() && !programs.empty())
-    return loadFragmentProgram(*programs.begin());
+  if (options.function.empty() && !programs.empty()) {
+    auto program = loadFragmentProgram(*programs.begin());
+    if (succeeded(program))
+      (*program)->readStoredShapes(module);
+    return program;
+  }
 
   auto function = findFunction(module, options.function);
   if (failed(function))
@@ -179,6 +211,7 @@ FailureOr<std::unique_ptr<Program>> Program::load(ModuleOp module,
   auto program = std::make_unique<FunctionProgram>();
   if (failed(program->initialize(*function, partitioned)))
     return failure();
+  program->readStoredShapes(module);
   return std::unique_ptr<Program>(std::move(program));
 }
 

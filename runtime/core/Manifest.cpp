@@ -232,10 +232,25 @@ Manifest parseManifest(const std::string &text, const std::string &path) {
   check("the gradient norm", manifest.gradNorm);
   check("the logits", manifest.logits);
   for (const ParameterInfo &parameter : manifest.parameters) {
-    check("parameter '" + parameter.name + "'", parameter.buffer);
+    std::string here = "parameter '" + parameter.name + "'";
+    check(here, parameter.buffer);
     check("the gradient of '" + parameter.name + "'", parameter.gradient);
+    for (const RoleInfo &role : manifest.roles)
+      for (const BufferInfo &buffer : role.buffers)
+        if (buffer.parameter == parameter.name &&
+            elementCount(buffer.globalShape) != elementCount(parameter.shape))
+          reader.wrong(here, cat("has shape ", shapeText(parameter.shape),
+                                 ", but its buffer '", buffer.name, "' has ",
+                                 shapeText(buffer.globalShape)));
   }
   return manifest;
+}
+
+const Shape &Manifest::storedShape(const BufferInfo &buffer) const {
+  for (const ParameterInfo &parameter : parameters)
+    if (parameter.name == buffer.parameter)
+      return parameter.shape;
+  return buffer.globalShape;
 }
 
 } // namespace pipemesh::runtime

@@ -33,7 +33,7 @@ struct BufferInfo {
 
 struct ParameterInfo {
   std::string name;
-  Shape shape;
+  Shape shape; ///< in files; buffers may see the same elements in another one
   bool trainable = true;
   std::string buffer;
   std::string gradient; ///< buffer name, or empty
@@ -64,6 +64,9 @@ struct Manifest {
   std::vector<ParameterInfo> parameters;
   std::string loss, gradNorm, logits; ///< buffer names; may be empty
   std::vector<RoleInfo> roles;
+
+  /// The shape in files of what the buffer holds: its parameter's.
+  const Shape &storedShape(const BufferInfo &buffer) const;
 };
 
 /// Reads the text of a manifest; `path` names it in messages.

@@ -100,7 +100,7 @@ void saveModel(Job &job, const std::string &source,
             (buffer.role == "moment1" || buffer.role == "moment2") &&
             seen.insert(buffer.name).second) {
           tensors.push_back({buffer.role + "." + buffer.parameter, "F32",
-                             buffer.globalShape});
+                             manifest.storedShape(buffer)});
           buffers.push_back(buffer.name);
         }
     writeGathered(job, (folder / optimizerFile).string(), tensors, buffers,

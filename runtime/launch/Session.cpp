@@ -124,11 +124,10 @@ void Session::loadOptimizer() {
       }
       std::string name = buffer.role + "." + buffer.parameter;
       const StoredTensor *tensor = file->find(name);
-      if (!tensor || tensor->dtype != "F32" ||
-          tensor->shape != buffer.globalShape)
+      const Shape &shape = manifest().storedShape(buffer);
+      if (!tensor || tensor->dtype != "F32" || tensor->shape != shape)
         fail("--resume: '", path, "' has no '", name, "' of shape ",
-             shapeText(buffer.globalShape),
-             "; it was saved with another model or recipe");
+             shapeText(shape), "; it was saved with another model or recipe");
       rank.copyIn(i, 0, tensor->data);
     }
   });

@@ -7,12 +7,15 @@
 // RUN: not pmopt %s --pm-apply-strategy=strategy=dp 2>&1 | FileCheck %s --check-prefix=FORM
 // RUN: not pmopt %s --pm-apply-strategy=strategy=dp=2,,mb=2 2>&1 | FileCheck %s --check-prefix=EMPTY
 // RUN: not pmopt %s --pm-apply-strategy=strategy=dp=99999999 2>&1 | FileCheck %s --check-prefix=LARGE
-// RUN: not pmopt %s --pm-apply-strategy=strategy=dp=2,tp=2 2>&1 | FileCheck %s --check-prefix=LATER
-// RUN: not pmopt %s --pm-apply-strategy=strategy=schedule=gpipe 2>&1 | FileCheck %s --check-prefix=SCHEDULE
+// RUN: not pmopt %s --pm-apply-strategy=strategy=dp=2,ep=2 2>&1 | FileCheck %s --check-prefix=LATER
+// RUN: not pmopt %s --pm-apply-strategy=strategy=schedule=zb-h1 2>&1 | FileCheck %s --check-prefix=SCHEDULE
+// RUN: not pmopt %s --pm-apply-strategy=strategy=schedule=fifo 2>&1 | FileCheck %s --check-prefix=FIFO
+// RUN: not pmopt %s --pm-apply-strategy=strategy=schedule=1f1b,schedule=gpipe 2>&1 | FileCheck %s --check-prefix=SCHEDULES
+// RUN: not pmopt %s --pm-apply-strategy=strategy=dp=4096,pp=4096,tp=2 2>&1 | FileCheck %s --check-prefix=RANKS
 // RUN: not pmopt %s --pm-apply-strategy=strategy=dp=3,mb=2 2>&1 | FileCheck %s --check-prefix=BATCH
 // RUN: not pmopt %s --pm-apply-strategy --pm-apply-strategy 2>&1 | FileCheck %s --check-prefix=AGAIN
 
-// WORD: error: strategy 'dx=2': unknown word 'dx'; known are dp (data parallel ranks) and mb (micro-batches)
+// WORD: error: strategy 'dx=2': unknown word 'dx'; known are dp (data parallel ranks), tp (tensor parallel ranks), pp (pipeline stages), mb (micro-batches) and schedule (1f1b or gpipe)
 // TWICE: error: strategy 'dp=2,dp=4': 'dp' is given twice, as 2 and as '4'
 // ZERO: error: strategy 'dp=0': 'dp' must be at least 1, but is 0
 // NEGATIVE: error: strategy 'dp=-2': 'dp' must be at least 1, but is -2
@@ -21,8 +24,11 @@
 // FORM: error: strategy 'dp': expected word=size, such as dp=2, but found 'dp'
 // EMPTY: error: strategy 'dp=2,,mb=2': expected word=size, such as dp=2, but found ''
 // LARGE: error: strategy 'dp=99999999': 'dp' is 99999999, but at most 1048576 are possible
-// LATER: error: strategy 'dp=2,tp=2': 'tp' is a strategy of a later version; this one has dp and mb
-// SCHEDULE: error: strategy 'schedule=gpipe': 'schedule' is a strategy of a later version
+// LATER: error: strategy 'dp=2,ep=2': 'ep' is a strategy of a later version; this one has dp (data parallel ranks)
+// SCHEDULE: error: strategy 'schedule=zb-h1': 'zb-h1' is a schedule of a later version; this one has 1f1b and gpipe
+// FIFO: error: strategy 'schedule=fifo': unknown schedule 'fifo'; known are 1f1b and gpipe
+// SCHEDULES: error: strategy 'schedule=1f1b,schedule=gpipe': 'schedule' is given twice, as '1f1b' and as 'gpipe'
+// RANKS: error: strategy 'dp=4096,pp=4096,tp=2': dp, tp and pp ask for more than 1048576 ranks together
 // BATCH: error: the batch of 8 in 'input_ids' does not divide into dp=3 times mb=2 = 6 equal parts; dp times mb can be 1, 2, 4, 8
 // AGAIN: error: the module already has the mesh 'mesh'; a strategy is applied once, to a graph without a mesh
 func.func @main(%ids: tensor<8x4xi32> {pm.input = "input_ids"}) {

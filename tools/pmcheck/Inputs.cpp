@@ -55,8 +55,8 @@ OwningOpRef<ModuleOp> readModule(StringRef path, MLIRContext &context) {
 }
 
 /// Reads a tensor as a port's type: [steps, ...] gives its first step, labels
-/// of one column less get a last one that is not counted, and the element types
-/// may differ within one kind of number.
+/// of one column less get a last one that is not counted, the shape may be the
+/// stored one, and the element types may differ within one kind of number.
 static bool readPort(const TensorFile &file, StringRef name, const Port &port,
                      MLIRContext &context, NamedTensors &values) {
   llvm::Expected<Tensor> read = file.read(name, &context);
@@ -79,6 +79,15 @@ static bool readPort(const TensorFile &file, StringRef name, const Port &port,
     copyBox(shape, tensor, {0, getStrides(shape)}, wide,
             {0, getStrides(wide.getShape())});
     tensor = wide;
+  }
+  // The same elements in the same order.
+  if (tensor.getShape() == ArrayRef(port.storedShape) &&
+      tensor.size() == port.type.getNumElements() &&
+      tensor.getRank() != port.type.getRank()) {
+    Tensor view(tensor.getType().clone(port.type.getShape()));
+    copyBox(port.type.getShape(), tensor, {0, getStrides(port.type.getShape())},
+            view, {0, getStrides(port.type.getShape())});
+    tensor = view;
   }
   bool isFloat = isa<FloatType>(port.type.getElementType());
   if (tensor.getShape() != port.type.getShape() ||

@@ -18,7 +18,15 @@ namespace pipemesh {
 struct ModelParameter {
   /// The model library's name: "model.layers.0.self_attn.q_proj.weight".
   std::string name;
+  /// As the file stores it.
   llvm::SmallVector<int64_t, 2> shape;
+  /// As the graph takes it, where that is another shape of the same elements
+  /// in the same order: joined projections with a dimension for the parts.
+  llvm::SmallVector<int64_t, 3> view = {};
+
+  llvm::ArrayRef<int64_t> graphShape() const {
+    return view.empty() ? llvm::ArrayRef<int64_t>(shape) : view;
+  }
 };
 
 /// The parameters in the order of the modules: embeddings, layers, last norm,

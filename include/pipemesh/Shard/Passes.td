@@ -11,13 +11,36 @@ def ApplyStrategyPass : Pass<"pm-apply-strategy", "::mlir::ModuleOp"> {
     Before: a model graph or a differentiated graph without a mesh. After: the
     module has the `pm.mesh` of the strategy, and the arguments that the strategy
     decides on carry `pm.sharding`: the run-time inputs that have a batch
-    dimension are cut along it over `dp` and `mb`, and all state is replicated.
-    Everything else follows by propagation.
+    dimension are cut along it over `dp` and `mb`, parameters are cut over `tp`
+    as below, and all other state is replicated. Moments and gradients are cut
+    as their parameter. Everything else follows by propagation.
 
-    A strategy is a list of `word=size`, outermost axis first. `dp` (data
-    parallelism, a spatial axis) and `mb` (micro-batches, a temporal axis) are
-    always in the mesh, of size 1 where they are not given; `mb` comes behind the
-    spatial axes, wherever it stands in the string.
+    A strategy is a list of `word=size`, outermost axis first: `dp` (data
+    parallelism) and `tp` (tensor parallelism) are spatial axes, `pp` (pipeline)
+    a stage axis, `mb` (micro-batches) a temporal one. `dp`, outermost, and `mb`
+    are in the mesh where they are not given, of size 1; `mb` comes behind the
+    others, wherever it stands in the string. `schedule=NAME` becomes
+    `pm.schedule` of the module.
+
+    What `tp` cuts is found by the structure of the forward ops (Shoeybi et al.
+    2019, section 3), not by names. A dimension is followed back through the
+    factors of the ops' sharding rules, to dimensions of parameters:
+
+    - the heads of a `pm.attention`, to the columns of the products that make
+      queries, keys and values, and their biases;
+    - the contracted dimension of a product of an activation with a parameter,
+      when it comes from columns of other products, element by element or by
+      such an attention: it takes its weight by rows;
+    - the vocabulary: the rows of a table that `pm.embedding` looks up by an
+      input, and what makes the logits of `pm.cross_entropy`. It need not divide.
+
+    A parameter is cut along one dimension: the vocabulary first, then in the
+    order of the ops. An attention that stays whole gets a remark, a graph in
+    which nothing is cut a warning. Query heads and columns must divide by `tp`.
+    Key-value heads must too, or `tp` be a multiple of them: then the mesh has
+    the axes `tp.kv`, of as many ranks as there are key-value heads, and within
+    it `tp.group` in place of `tp`; keys and values are cut over the first,
+    everything else over both.
 
     With `strategy="dp=2,mb=2"`:
 
@@ -35,11 +58,22 @@ def ApplyStrategyPass : Pass<"pm-apply-strategy", "::mlir::ModuleOp"> {
                     %w: tensor<64x32xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {} ]>,
                       pm.state = #pm.state<parameter, "w">})
     ```
+
+    With `strategy="tp=2"` the parameters of
+
+    ```mlir
+    %h = stablehlo.dot_general %x, %up, contracting_dims = [1] x [0] : (tensor<8x32xf32>, tensor<32x64xf32>) -> tensor<8x64xf32>
+    %a = stablehlo.tanh %h : tensor<8x64xf32>
+    %y = stablehlo.dot_general %a, %down, contracting_dims = [1] x [0] : (tensor<8x64xf32>, tensor<64x32xf32>) -> tensor<8x32xf32>
+    ```
+
+    get `[{}, {"tp"} ]` for `%up` and `[{"tp"}, {} ]` for `%down`.
   }];
   let dependentDialects = ["::pipemesh::pm::PMDialect"];
   let options = [
     Option<"strategy", "strategy", "std::string", /*default=*/"\"\"",
-           "such as dp=2,mb=4; empty is one rank and one micro-batch">
+           "such as dp=2,pp=2,tp=2,mb=4,schedule=1f1b; empty is one rank and "
+           "one micro-batch">
   ];
 }
 

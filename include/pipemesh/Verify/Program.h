@@ -20,6 +20,8 @@ struct Port {
   std::string name;
   std::string role;
   mlir::RankedTensorType type;
+  /// The shape in files, where it is another one (`pm.stored_shape`).
+  llvm::SmallVector<int64_t> storedShape = {};
 };
 
 struct ProgramOptions {
@@ -57,6 +59,9 @@ public:
 
   /// What runs, in words.
   virtual std::string describe() const = 0;
+
+private:
+  void readStoredShapes(mlir::ModuleOp module);
 
 protected:
   std::vector<Port> inputs, outputs;

@@ -67,7 +67,30 @@ LogicalResult PMDialect::verifyOperationAttribute(Operation *op,
              << attr.getValue();
     if (!isa<FunctionOpInterface>(op))
       return op->emitOpError("'pm.fragment' belongs on a function");
+  } else if (name == kScheduleAttr && !isa<StringAttr>(attr.getValue())) {
+    return op->emitOpError("'pm.schedule' must be the name of a schedule, but "
+                           "is ")
+           << attr.getValue();
   }
+  return success();
+}
+
+/// The stored shape of a parameter has as many elements as its value.
+static LogicalResult checkStoredShape(Operation *op, Attribute attr,
+                                      Type type) {
+  auto shape = dyn_cast<DenseI64ArrayAttr>(attr);
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!shape || !tensor || !tensor.hasStaticShape())
+    return op->emitOpError("'pm.stored_shape' must be an array<i64> for a "
+                           "tensor of static shape, but is ")
+           << attr << " for " << type;
+  int64_t count = 1;
+  for (int64_t size : shape.asArrayRef())
+    count *= size;
+  if (count != tensor.getNumElements())
+    return op->emitOpError("'pm.stored_shape' ")
+           << attr << " has " << count << " elements, but the value of type "
+           << type << " has " << tensor.getNumElements();
   return success();
 }
 
@@ -76,6 +99,8 @@ static LogicalResult verifyValueAttribute(Operation *op, NamedAttribute attr,
   StringRef name = attr.getName();
   if (name == kShardingAttr)
     return checkRank(op, attr.getValue(), type);
+  if (name == kStoredShapeAttr)
+    return checkStoredShape(op, attr.getValue(), type);
   if (name == kStateAttr && !isa<StateAttr>(attr.getValue()))
     return op->emitOpError("'pm.state' must be a #pm.state, but is ")
            << attr.getValue();

@@ -23,6 +23,17 @@ static json::Array shapeOf(Type type) {
   return shape;
 }
 
+/// The shape of a parameter in its file.
+static json::Array storedShapeOf(pm::BufferOp buffer) {
+  auto stored = buffer->getAttrOfType<DenseI64ArrayAttr>(pm::kStoredShapeAttr);
+  if (!stored)
+    return shapeOf(buffer.getGlobalType().value_or(buffer.getType()));
+  json::Array shape;
+  for (int64_t size : stored.asArrayRef())
+    shape.push_back(size);
+  return shape;
+}
+
 static std::string dtypeName(Type type) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -168,7 +179,7 @@ pipemesh::buildManifest(ModuleOp module, const BundleOptions &options) {
     bool trainable = gradient != gradients.end();
     parameters.push_back(json::Object{
         {"name", name},
-        {"shape", shapeOf(buffer.getGlobalType().value_or(buffer.getType()))},
+        {"shape", storedShapeOf(buffer)},
         {"trainable", trainable},
         {"gradient", trainable ? json::Value(gradient->second)
                                : json::Value(nullptr)},

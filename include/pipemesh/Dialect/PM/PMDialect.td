@@ -23,6 +23,8 @@ def PM_Dialect : Dialect {
     | `pm.output` | result | an output, by name |
     | `pm.name` | result | the parameter that a `gradient` output belongs to |
     | `pm.state` | argument, result | `#pm.state`: argument and result share one buffer |
+    | `pm.stored_shape` | argument, `pm.buffer` | `array<i64>`: the parameter's shape in its file, where the graph takes the same elements, in the same order, in another one |
+    | `pm.schedule` | module | the name of the pipeline schedule that the strategy asks for |
     | `pm.sharding` | argument, result | `#pm.sharding` of the value |
     | `pm.shardings` | op | one `#pm.sharding` for each result |
     | `pm.phase` | op | `"forward"`, `"backward"` or `"update"` |

@@ -1,0 +1,250 @@
+//===- TensorParallel.cpp -------------------------------------------------===//
+
+#include "TensorParallel.h"
+#include "CutTrace.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringExtras.h"
+#include <algorithm>
+#include <limits>
+
+using namespace mlir;
+using namespace pipemesh;
+
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+/// Whether the key-value heads can be cut over tp, or shared by groups of its
+/// ranks.
+static bool keyHeadsFit(const CutGroup &group, int64_t tp) {
+  return group.keyHeads == 0 || group.keyHeads % tp == 0 ||
+         tp % group.keyHeads == 0;
+}
+
+static bool sharesKeyHeads(const CutGroup &group, int64_t tp) {
+  return group.keyHeads != 0 && group.keyHeads % tp != 0;
+}
+
+int64_t TensorParallelism::keyAxisSize(int64_t tp) const {
+  for (const CutGroup &group : groups)
+    if (sharesKeyHeads(group, tp))
+      return group.keyHeads;
+  return 0;
+}
+
+/// The first group that shares its key-value heads by ranks, and differs in
+/// their number from `keyAxis`.
+static const CutGroup *findOtherKeyAxis(ArrayRef<CutGroup> groups, int64_t tp,
+                                        int64_t keyAxis) {
+  for (const CutGroup &group : groups)
+    if (sharesKeyHeads(group, tp) && group.keyHeads != keyAxis)
+      return &group;
+  return nullptr;
+}
+
+static bool fits(const TensorParallelism &found, int64_t tp) {
+  return llvm::all_of(found.groups,
+                      [&](const CutGroup &group) {
+                        return group.isVocabulary ||
+                               (group.isCutOver(tp) && keyHeadsFit(group, tp));
+                      }) &&
+         !findOtherKeyAxis(found.groups, tp, found.keyAxisSize(tp));
+}
+
+LogicalResult TensorParallelism::check(int64_t tp) const {
+  if (fits(*this, tp))
+    return success();
+  // No size beyond the smallest number of parts works.
+  int64_t largest = std::numeric_limits<int64_t>::max();
+  for (const CutGroup &group : groups)
+    if (!group.isVocabulary)
+      largest = std::min(largest, group.parts);
+  std::string sizes;
+  for (int64_t size = 1; size <= largest; ++size)
+    if (fits(*this, size))
+      sizes += (sizes.empty() ? "" : ", ") + llvm::itostr(size);
+  for (const CutGroup &group : groups) {
+    if (group.isVocabulary)
+      continue;
+    if (!group.isCutOver(tp))
+      return emitError(group.anchor->getLoc())
+             << "tp=" << tp << " does not divide the " << group.parts << " "
+             << group.what << "; tp can be " << sizes;
+    if (!keyHeadsFit(group, tp))
+      return emitError(group.anchor->getLoc())
+             << "tp=" << tp << " neither divides the " << group.keyHeads
+             << " key-value heads of " << group.keyHeadsOf
+             << " nor is a multiple of them; tp can be " << sizes;
+  }
+  const CutGroup *other = findOtherKeyAxis(groups, tp, keyAxisSize(tp));
+  return emitError(other->anchor->getLoc())
+         << "tp=" << tp << " is a multiple of the " << other->keyHeads
+         << " key-value heads of " << other->keyHeadsOf << " and of the "
+         << keyAxisSize(tp)
+         << " of another attention, which one axis cannot cut; tp can be "
+         << sizes;
+}
+
+//===----------------------------------------------------------------------===//
+// The search
+//===----------------------------------------------------------------------===//
+
+namespace {
+class Finder {
+public:
+  explicit Finder(func::FuncOp function)
+      : function(function), dependence(function) {}
+
+  TensorParallelism run();
+
+private:
+  static bool isForward(Operation *op);
+  std::string nameOf(Operation *op) const;
+  std::string nameOf(BlockArgument parameter) const;
+  bool isFree(ArrayRef<ParameterCut> cuts) const;
+  bool add(Operation *anchor, const CutTrace &trace, std::string what);
+  void addVocabulary(Operation *anchor, Value value, unsigned dim);
+  void setKeyHeads(CutGroup &group, pm::AttentionOp op) const;
+  void addAttention(pm::AttentionOp op);
+  void addRows(stablehlo::DotGeneralOp dot);
+
+  func::FuncOp function;
+  Dependence dependence;
+  CutTrace::Failures failures;
+  TensorParallelism found;
+  llvm::DenseMap<Value, ParameterCut> assigned;
+};
+} // namespace
+
+bool Finder::isForward(Operation *op) {
+  auto phase = op->getAttrOfType<StringAttr>(pm::kPhaseAttr);
+  return !phase || phase.getValue() == "forward";
+}
+
+/// The op's place in the model, or else what it is.
+std::string Finder::nameOf(Operation *op) const {
+  StringRef name = pm::getModelName(op->getLoc());
+  if (name.empty())
+    name = op->getName().getStringRef();
+  return ("'" + name + "'").str();
+}
+
+std::string Finder::nameOf(BlockArgument parameter) const {
+  auto state = function.getArgAttrOfType<pm::StateAttr>(
+      parameter.getArgNumber(), pm::kStateAttr);
+  return ("'" + state.getName().getValue() + "'").str();
+}
+
+/// Whether no parameter is cut along another dimension already.
+bool Finder::isFree(ArrayRef<ParameterCut> cuts) const {
+  llvm::SmallDenseMap<Value, unsigned> dims;
+  return llvm::all_of(cuts, [&](const ParameterCut &cut) {
+    auto other = assigned.find(cut.parameter);
+    return (other == assigned.end() || other->second == cut) &&
+           dims.try_emplace(cut.parameter, cut.dim).first->second == cut.dim;
+  });
+}
+
+bool Finder::add(Operation *anchor, const CutTrace &trace, std::string what) {
+  if (trace.cuts.empty() || !isFree(trace.cuts))
+    return false;
+  for (const ParameterCut &cut : trace.cuts)
+    assigned[cut.parameter] = cut;
+  CutGroup &group = found.groups.emplace_back();
+  group.anchor = anchor;
+  group.cuts = trace.cuts;
+  group.what = std::move(what);
+  group.parts = trace.parts;
+  return true;
+}
+
+/// Dimension `dim` of `value` is the vocabulary.
+void Finder::addVocabulary(Operation *anchor, Value value, unsigned dim) {
+  CutTrace trace(dependence, failures);
+  if (!trace.follow(value, dim) || trace.cuts.empty())
+    return;
+  // What is split by the way can only be cut evenly.
+  int64_t size = cast<RankedTensorType>(value.getType()).getDimSize(dim);
+  if (!add(anchor, trace, "tokens"))
+    return;
+  found.groups.back().isVocabulary = true;
+  found.groups.back().mayBeUneven = trace.parts == size;
+}
+
+void Finder::setKeyHeads(CutGroup &group, pm::AttentionOp op) const {
+  group.keyHeads = op.getKey().getType().getDimSize(2);
+  group.keyHeadsOf = nameOf(op);
+}
+
+void Finder::addAttention(pm::AttentionOp op) {
+  CutTrace trace(dependence, failures);
+  if (!trace.follow(op.getResult(), 2) || trace.columnProducts == 0) {
+    found.whole.push_back({op, trace.reason.empty()
+                                   ? "no product with a parameter"
+                                   : trace.reason});
+    return;
+  }
+  if (!add(op, trace, "query heads of " + nameOf(op))) {
+    found.whole.push_back({op, "parameters that are cut in another way"});
+    return;
+  }
+  setKeyHeads(found.groups.back(), op);
+}
+
+/// A product whose activation is made by columns takes its weight by rows.
+void Finder::addRows(stablehlo::DotGeneralOp dot) {
+  auto product = getWeightProduct(dot, dependence);
+  if (!product)
+    return;
+  auto numbers = dot.getDotDimensionNumbers();
+  for (auto [l, r] : llvm::zip(numbers.getLhsContractingDimensions(),
+                               numbers.getRhsContractingDimensions())) {
+    int64_t dims[] = {l, r};
+    CutTrace trace(dependence, failures);
+    if (!trace.follow(dot->getOperand(product->activation),
+                      dims[product->activation]) ||
+        trace.columnProducts == 0)
+      continue;
+    std::string what;
+    if (!trace.attentions.empty())
+      what = "query heads of " + nameOf(trace.attentions.front());
+    else
+      what = "columns of " + nameOf(trace.cuts.front().parameter);
+    if (trace.follow(dot->getOperand(product->weight), dims[product->weight]) &&
+        add(dot, trace, what)) {
+      if (!trace.attentions.empty())
+        setKeyHeads(found.groups.back(), trace.attentions.front());
+      return;
+    }
+  }
+}
+
+TensorParallelism Finder::run() {
+  Block &body = function.getBody().front();
+  auto forEach = [&](auto visit) {
+    for (Operation &op : body.without_terminator())
+      if (isForward(&op))
+        visit(&op);
+  };
+  // A tied weight is cut along the vocabulary, whatever else uses it.
+  forEach([&](Operation *op) {
+    auto lookup = dyn_cast<pm::EmbeddingOp>(op);
+    // Ids that no input gives are positions; their tables are small.
+    if (lookup && dependence.hasInput(lookup.getIds()))
+      addVocabulary(op, lookup.getTable(), 0);
+    if (auto loss = dyn_cast<pm::CrossEntropyOp>(op))
+      addVocabulary(op, loss.getLogits(),
+                    loss.getLogits().getType().getRank() - 1);
+  });
+  forEach([&](Operation *op) {
+    if (auto attention = dyn_cast<pm::AttentionOp>(op))
+      addAttention(attention);
+    else if (auto dot = dyn_cast<stablehlo::DotGeneralOp>(op))
+      addRows(dot);
+  });
+  return std::move(found);
+}
+
+TensorParallelism pipemesh::findTensorParallelism(func::FuncOp function) {
+  return Finder(function).run();
+}
