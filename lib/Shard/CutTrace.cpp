@@ -13,9 +13,15 @@ using llvm::Twine;
 // Dependence
 //===----------------------------------------------------------------------===//
 
-Dependence::Dependence(func::FuncOp function) : function(function) {
-  for (BlockArgument argument : function.getArguments())
-    values[argument] = isParameter(argument) ? ofParameter : ofInput;
+Dependence::Dependence(func::FuncOp function) {
+  for (BlockArgument argument : function.getArguments()) {
+    auto state = function.getArgAttrOfType<pm::StateAttr>(
+        argument.getArgNumber(), pm::kStateAttr);
+    bool isParameter = state && state.getKind() == pm::StateKind::Parameter;
+    values[argument] = isParameter ? ofParameter : ofInput;
+    if (isParameter)
+      parameters.insert(argument);
+  }
   for (Operation &op : function.getBody().front().without_terminator()) {
     unsigned all = 0;
     op.walk([&](Operation *inner) {
@@ -25,12 +31,6 @@ Dependence::Dependence(func::FuncOp function) : function(function) {
     for (Value result : op.getResults())
       values[result] = all;
   }
-}
-
-bool Dependence::isParameter(BlockArgument argument) const {
-  auto state = function.getArgAttrOfType<pm::StateAttr>(argument.getArgNumber(),
-                                                        pm::kStateAttr);
-  return state && state.getKind() == pm::StateKind::Parameter;
 }
 
 std::optional<WeightProduct>

@@ -24,11 +24,13 @@ public:
   bool hasInput(mlir::Value value) const {
     return values.lookup(value) & ofInput;
   }
-  bool isParameter(mlir::BlockArgument argument) const;
+  bool isParameter(mlir::BlockArgument argument) const {
+    return parameters.contains(argument);
+  }
 
 private:
   enum : unsigned { ofParameter = 1, ofInput = 2 };
-  mlir::func::FuncOp function;
+  llvm::DenseSet<mlir::Value> parameters;
   llvm::DenseMap<mlir::Value, unsigned> values;
 };
 

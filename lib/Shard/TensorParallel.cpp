@@ -99,12 +99,12 @@ public:
 
 private:
   static bool isForward(Operation *op);
-  std::string nameOf(Operation *op) const;
-  std::string nameOf(BlockArgument parameter) const;
-  bool isFree(ArrayRef<ParameterCut> cuts) const;
+  std::string nameOf(Operation *op);
+  std::string nameOf(BlockArgument parameter);
+  bool isFree(ArrayRef<ParameterCut> cuts);
   bool add(Operation *anchor, const CutTrace &trace, std::string what);
   void addVocabulary(Operation *anchor, Value value, unsigned dim);
-  void setKeyHeads(CutGroup &group, pm::AttentionOp op) const;
+  void setKeyHeads(CutGroup &group, pm::AttentionOp op);
   void addAttention(pm::AttentionOp op);
   void addRows(stablehlo::DotGeneralOp dot);
 
@@ -122,21 +122,21 @@ bool Finder::isForward(Operation *op) {
 }
 
 /// The op's place in the model, or else what it is.
-std::string Finder::nameOf(Operation *op) const {
+std::string Finder::nameOf(Operation *op) {
   StringRef name = pm::getModelName(op->getLoc());
   if (name.empty())
     name = op->getName().getStringRef();
   return ("'" + name + "'").str();
 }
 
-std::string Finder::nameOf(BlockArgument parameter) const {
+std::string Finder::nameOf(BlockArgument parameter) {
   auto state = function.getArgAttrOfType<pm::StateAttr>(
       parameter.getArgNumber(), pm::kStateAttr);
   return ("'" + state.getName().getValue() + "'").str();
 }
 
 /// Whether no parameter is cut along another dimension already.
-bool Finder::isFree(ArrayRef<ParameterCut> cuts) const {
+bool Finder::isFree(ArrayRef<ParameterCut> cuts) {
   llvm::SmallDenseMap<Value, unsigned> dims;
   return llvm::all_of(cuts, [&](const ParameterCut &cut) {
     auto other = assigned.find(cut.parameter);
@@ -171,7 +171,7 @@ void Finder::addVocabulary(Operation *anchor, Value value, unsigned dim) {
   found.groups.back().mayBeUneven = trace.parts == size;
 }
 
-void Finder::setKeyHeads(CutGroup &group, pm::AttentionOp op) const {
+void Finder::setKeyHeads(CutGroup &group, pm::AttentionOp op) {
   group.keyHeads = op.getKey().getType().getDimSize(2);
   group.keyHeadsOf = nameOf(op);
 }

@@ -5,6 +5,7 @@
 
 #include "mlir/Support/LLVM.h"
 #include "pipemesh/Import/ModelConfig.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include <string>
 #include <vector>
@@ -25,7 +26,8 @@ struct ModelParameter {
   llvm::SmallVector<int64_t, 3> view = {};
 
   llvm::ArrayRef<int64_t> graphShape() const {
-    return view.empty() ? llvm::ArrayRef<int64_t>(shape) : view;
+    return view.empty() ? llvm::ArrayRef<int64_t>(shape)
+                        : llvm::ArrayRef<int64_t>(view);
   }
 };
 
