@@ -4,16 +4,16 @@
 // Four ranks share two key-value heads: pairs of them hold the same one.
 // CHECK: pm.mesh @mesh = [<"tp.kv", spatial = 2>, <"tp.group", spatial = 2>, <"dp", spatial = 2>, <"mb", temporal = 1>]
 // CHECK-LABEL: func.func @grouped_attention
-// CHECK-SAME: %wq: tensor<32x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp.kv", "tp.group"}, {}]>
-// CHECK-SAME: %wk: tensor<8x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp.kv"}, {}]>
-// CHECK-SAME: %wv: tensor<8x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp.kv"}, {}]>
-// CHECK-SAME: %wo: tensor<8x32xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {"tp.kv", "tp.group"}]>
-// CHECK-SAME: %w1: tensor<8x16xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {"tp.kv", "tp.group"}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<32x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp.kv", "tp.group"}, {}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<8x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp.kv"}, {}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<8x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp.kv"}, {}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<8x32xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {"tp.kv", "tp.group"}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<8x16xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {"tp.kv", "tp.group"}]>
 
 // DIVIDES: pm.mesh @mesh = [<"dp", spatial = 1>, <"tp", spatial = 2>, <"mb", temporal = 1>]
 // DIVIDES-LABEL: func.func @grouped_attention
-// DIVIDES-SAME: %wq: tensor<32x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>
-// DIVIDES-SAME: %wk: tensor<8x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>
+// DIVIDES-SAME: %{{[a-z0-9]+}}: tensor<32x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>
+// DIVIDES-SAME: %{{[a-z0-9]+}}: tensor<8x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>
 func.func @grouped_attention(
     %x: tensor<2x6x8xf32> {pm.input = "x"},
     %wq: tensor<32x8xf32> {pm.state = #pm.state<parameter, "wq">},

@@ -3,7 +3,7 @@
 // expected-warning@below {{tp=4 finds nothing to cut: no attention, no pair of products with parameters, no embedding and no loss over a vocabulary; everything is replicated over tp}}
 module {
   // CHECK-LABEL: func.func @one_product_is_no_pair
-  // CHECK-SAME: %w: tensor<8x8xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}]>
+  // CHECK-SAME: %{{[a-z0-9]+}}: tensor<8x8xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}]>
   func.func @one_product_is_no_pair(
       %x: tensor<2x8xf32> {pm.input = "x"},
       %w: tensor<8x8xf32> {pm.state = #pm.state<parameter, "w">}) -> tensor<2x8xf32> {
@@ -15,8 +15,8 @@ module {
 // -----
 
 // CHECK-LABEL: func.func @keys_from_outside
-// CHECK-SAME: %wq: tensor<16x8xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}]>
-// CHECK-SAME: %table: tensor<9x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<16x8xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<9x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>
 func.func @keys_from_outside(
     %x: tensor<2x6xi32> {pm.input = "input_ids"},
     %k: tensor<2x6x4x4xf32> {pm.input = "keys"},

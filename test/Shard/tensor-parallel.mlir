@@ -4,14 +4,14 @@
 // Queries, keys and values by columns with their biases, through norms, rotation
 // and reshapes; the output by rows, its bias whole; the norm's weight whole.
 // CHECK-LABEL: func.func @attention_is_cut_by_heads
-// CHECK-SAME: %x: tensor<2x6x8xf32> {pm.input = "x", pm.sharding = #pm.sharding<@mesh, [{"dp", "mb"}, {}, {}]>}
-// CHECK-SAME: %wq: tensor<16x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>
-// CHECK-SAME: %bq: tensor<16xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}]>
-// CHECK-SAME: %wk: tensor<8x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>
-// CHECK-SAME: %wv: tensor<8x8xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {"tp"}]>
-// CHECK-SAME: %norm: tensor<4xf32> {pm.sharding = #pm.sharding<@mesh, [{}]>
-// CHECK-SAME: %wo: tensor<8x16xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {"tp"}]>
-// CHECK-SAME: %bo: tensor<8xf32> {pm.sharding = #pm.sharding<@mesh, [{}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<2x6x8xf32> {pm.input = "x", pm.sharding = #pm.sharding<@mesh, [{"dp", "mb"}, {}, {}]>}
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<16x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<16xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<8x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<8x8xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {"tp"}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<4xf32> {pm.sharding = #pm.sharding<@mesh, [{}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<8x16xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {"tp"}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<8xf32> {pm.sharding = #pm.sharding<@mesh, [{}]>
 func.func @attention_is_cut_by_heads(
     %x: tensor<2x6x8xf32> {pm.input = "x"},
     %wq: tensor<16x8xf32> {pm.state = #pm.state<parameter, "wq">},
@@ -45,9 +45,9 @@ func.func @attention_is_cut_by_heads(
 
 // One joined weight with a dimension for its three parts: the width of each.
 // CHECK-LABEL: func.func @joined_projection
-// CHECK-SAME: %w: tensor<8x3x8xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}, {"tp"}]>
-// CHECK-SAME: %b: tensor<3x8xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {"tp"}]>
-// CHECK-SAME: %wo: tensor<8x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<8x3x8xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}, {"tp"}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<3x8xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {"tp"}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<8x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>
 func.func @joined_projection(
     %x: tensor<2x6x8xf32> {pm.input = "x"},
     %w: tensor<8x3x8xf32> {pm.state = #pm.state<parameter, "w">, pm.stored_shape = array<i64: 8, 24>},
@@ -73,13 +73,13 @@ func.func @joined_projection(
 // Gate and up by columns, down by rows; the next pair begins after it. Moments
 // and gradients as their parameter.
 // CHECK-LABEL: func.func @products_in_pairs
-// CHECK-SAME: %gate: tensor<8x16xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {"tp"}]>
-// CHECK-SAME: %up: tensor<16x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>
-// CHECK-SAME: %down: tensor<16x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>
-// CHECK-SAME: %w3: tensor<8x32xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {"tp"}]>
-// CHECK-SAME: %w4: tensor<32x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>
-// CHECK-SAME: %w5: tensor<8x6xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}]>
-// CHECK-SAME: %m: tensor<16x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>, pm.state = #pm.state<moment1, "up">}
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<8x16xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {"tp"}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<16x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<16x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<8x32xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {"tp"}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<32x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<8x6xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<16x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>, pm.state = #pm.state<moment1, "up">}
 // CHECK-SAME: -> (tensor<2x6xf32>, tensor<16x8xf32> {pm.name = "up", pm.output = "gradient", pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>})
 func.func @products_in_pairs(
     %x: tensor<2x8xf32> {pm.input = "x"},
@@ -109,9 +109,9 @@ func.func @products_in_pairs(
 
 // A residual joins what is whole, so the product behind it is not one by rows.
 // CHECK-LABEL: func.func @residuals_end_a_pair
-// CHECK-SAME: %w1: tensor<8x16xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {"tp"}]>
-// CHECK-SAME: %w2: tensor<16x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>
-// CHECK-SAME: %w3: tensor<8x6xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<8x16xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {"tp"}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<16x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<8x6xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}]>
 func.func @residuals_end_a_pair(
     %x: tensor<2x8xf32> {pm.input = "x"},
     %w1: tensor<8x16xf32> {pm.state = #pm.state<parameter, "w1">},
@@ -130,9 +130,9 @@ func.func @residuals_end_a_pair(
 // A tied weight is cut along the vocabulary, which need not divide; positions
 // have a table that is whole.
 // CHECK-LABEL: func.func @vocabulary
-// CHECK-SAME: %table: tensor<11x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>
-// CHECK-SAME: %positions: tensor<6x8xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}]>
-// CHECK-SAME: %bias: tensor<11xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<11x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}, {}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<6x8xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<11xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}]>
 func.func @vocabulary(
     %ids: tensor<2x6xi32> {pm.input = "input_ids"},
     %labels: tensor<2x6xi32> {pm.input = "labels"},
@@ -154,7 +154,7 @@ func.func @vocabulary(
 
 // Backward products of a step are no pairs of their own.
 // CHECK-LABEL: func.func @backward
-// CHECK-SAME: %w1: tensor<8x16xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}]>
+// CHECK-SAME: %{{[a-z0-9]+}}: tensor<8x16xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}]>
 func.func @backward(
     %x: tensor<2x8xf32> {pm.input = "x"},
     %w1: tensor<8x16xf32> {pm.state = #pm.state<parameter, "w1">},
