@@ -1,8 +1,10 @@
 """Speed and memory, as ratios measured in one run.
 
+examples:
   python3 test/Benchmark/benchmark.py step-ratio
   python3 test/Benchmark/benchmark.py memory
   python3 test/Benchmark/benchmark.py compile-time
+  python3 test/Benchmark/benchmark.py meshes --jax-python=venv/bin/python
   python3 test/Benchmark/benchmark.py peers --torch-python=venv/bin/python \\
       --jax-python=venv/bin/python
 
@@ -235,12 +237,111 @@ def peers(bench, args):
             print(ratio_line(label, ours[i], theirs[i]))
 
 
+# Meshes of one, two, four and eight ranks, with the micro-batches that fill their
+# pipelines. The batch of all ranks is the same on each.
+MESHES = ["dp=1",
+          "dp=2", "tp=2", "pp=2,mb=4",
+          "dp=4", "tp=4", "dp=2,tp=2", "dp=2,pp=2,mb=4", "pp=2,tp=2,mb=4",
+          "pp=4,mb=8",
+          "dp=8", "dp=4,tp=2", "dp=2,tp=4", "dp=2,pp=2,tp=2,mb=4",
+          "pp=4,tp=2,mb=8"]
+
+
+def sizes(strategy):
+    """{"dp": 2, ...} of a strategy; 1 where it has no axis of the name."""
+    given = dict(item.split("=") for item in strategy.split(","))
+    return {axis: int(given.get(axis, 1)) for axis in ("dp", "pp", "tp", "mb")}
+
+
+def ranks_of(strategy):
+    axes = sizes(strategy)
+    return axes["dp"] * axes["pp"] * axes["tp"]
+
+
+def shares(summary):
+    """Where the time of all ranks went, in percent by column of pmrun's summary:
+    {"gemm": 61.2, ...}."""
+    lines = summary.splitlines()
+    head = next(i for i, line in enumerate(lines) if line.startswith("time "))
+    names = [name for name in lines[head].split()[1:] if name != "GFLOP/s"]
+    sums, count = dict.fromkeys(names, 0.0), 0
+    for line in lines[head + 1:]:
+        if not line.lstrip().startswith("rank "):
+            break
+        for name, value in zip(names, re.findall(r"([\d.]+)%", line)):
+            sums[name] += float(value)
+        count += 1
+    return {name: total / count for name, total in sums.items()}
+
+
+def meshes(bench, args):
+    """Every mesh with one thread a rank against one rank with two threads, and
+    against JAX: its same mesh of dp and tp, or its best on as many devices."""
+    model = bench.path("peers-shape")
+    PEERS.make(model)
+    data = bench.data(PEERS, args.steps)
+    chosen = args.mesh or MESHES
+    bundles = {strategy: bench.compile(model, PEERS, strategy, f"mesh-{i}")
+               for i, strategy in enumerate(chosen)}
+    base_bundle = bundles.get("dp=1") or bench.compile(model, PEERS, "dp=1", "base")
+    jax_meshes = sorted({(axes["dp"], axes["tp"]) for axes in map(sizes, chosen)
+                         if axes["pp"] == 1 and axes["dp"] * axes["tp"] > 1})
+    jax_meshes = jax_meshes if args.jax_python else []
+    base, ours = [], {strategy: [] for strategy in chosen}
+    jax = {mesh: [] for mesh in jax_meshes}
+    spent = {}
+    for number in range(args.rounds):
+        base.append(bench.step_ms(base_bundle, model, data, args.steps, 2)[0])
+        print(f"  round {number + 1}: one rank, two threads {base[-1]:.1f} ms",
+              flush=True)
+        for strategy, bundle in bundles.items():
+            time, summary = bench.step_ms(bundle, model, data, args.steps)
+            ours[strategy].append(time)
+            spent[strategy] = shares(summary)
+            print(f"  round {number + 1}: {strategy} {time:.1f} ms", flush=True)
+        for mesh in jax_meshes:
+            jax[mesh].append(peer_ms(
+                args.jax_python, os.path.join(args.peers, "jax_step.py"),
+                *map(str, mesh), *PEER_ARGUMENTS, str(args.steps)))
+            print(f"  round {number + 1}: jax dp={mesh[0]},tp={mesh[1]} "
+                  f"{jax[mesh][-1]:.1f} ms", flush=True)
+
+    def ratio(times, others):
+        return statistics.median(a / b for a, b in zip(times, others))
+
+    print(f"\n4 layers, hidden 256, vocabulary 2048, batch 16 x 128, float32; "
+          f"medians of {args.rounds} rounds of {args.steps} steps; "
+          f"{os.cpu_count()} cores\n"
+          f"one rank, two threads: {statistics.median(base):.1f} ms a step\n")
+    columns = sorted({name for shares_of in spent.values() for name in shares_of},
+                     key=list(next(iter(spent.values()))).index)
+    print(f"{'ranks':>5} {'mesh':22} {'ms':>8} {'to one':>7} {'jax ms':>8} "
+          f"{'to jax':>7}   " + " ".join(f"{name:>11}" for name in columns))
+    for strategy in chosen:
+        axes = sizes(strategy)
+        count = ranks_of(strategy)
+        same = [mesh for mesh in jax if (mesh == (axes["dp"], axes["tp"])
+                                         if axes["pp"] == 1 else
+                                         mesh[0] * mesh[1] == count)]
+        theirs = min((jax[mesh] for mesh in same), key=statistics.median,
+                     default=None)
+        beside = f"{statistics.median(theirs):8.1f} " \
+            f"{ratio(ours[strategy], theirs):7.2f}" if theirs else \
+            f"{'-':>8} {'-':>7}"
+        print(f"{count:5} {strategy:22} {statistics.median(ours[strategy]):8.1f} "
+              f"{ratio(ours[strategy], base):7.2f} {beside}   " +
+              " ".join(f"{spent[strategy][name]:9.1f} %" for name in columns))
+    print("\nto one: against one rank with two threads. to jax: against the same "
+          "mesh in JAX, or,\nwith pp, its best of as many devices. The last "
+          "columns: where the time of a rank went.")
+
+
 def main():
     parser = argparse.ArgumentParser(
-        prog="benchmark.py", description="Speed and memory, as ratios measured in "
-        "one run.")
+        prog="benchmark.py", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
     what = {"step-ratio": step_ratio, "memory": memory,
-            "compile-time": compile_time, "peers": peers}
+            "compile-time": compile_time, "peers": peers, "meshes": meshes}
     parser.add_argument("what", choices=sorted(what))
     parser.add_argument("--build", default=os.path.join(ROOT, "build"),
                         help="build directory (default: build/)")
@@ -252,7 +353,13 @@ def main():
                                              "peers"),
                         help="folder of torch_step.py and jax_step.py")
     parser.add_argument("--torch-python", help="a Python that has torch")
-    parser.add_argument("--jax-python", help="a Python that has jax")
+    parser.add_argument("--jax-python",
+                        default=os.environ.get("PIPEMESH_JAX_PYTHON"),
+                        help="a Python that has jax (default: that of the "
+                        "environment variable PIPEMESH_JAX_PYTHON)")
+    parser.add_argument("--mesh", action="append", metavar="AXES",
+                        help="of meshes: one to measure, once for each (default: "
+                        "fifteen of them)")
     args = parser.parse_args()
     if args.what == "peers" and not (args.torch_python or args.jax_python):
         parser.error("peers needs --torch-python or --jax-python")

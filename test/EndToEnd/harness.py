@@ -1,8 +1,10 @@
 """What the end-to-end tests share: the tools, the reference models, and the
 comparison of what a run saved with what the models' own library computed."""
 
+import functools
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -64,6 +66,35 @@ def compile_bundle(model, out, strategy="", recipe=None, task="train",
     return out
 
 
+TRANSPORTS = ["threads", "mpi"]
+
+
+@functools.lru_cache(maxsize=None)
+def transport_missing(transport):
+    """Why `transport` cannot be tested here, or None where it can."""
+    if transport == "threads":
+        return None
+    if shutil.which("mpirun") is None:
+        return "Open MPI is not installed; run tools/setup"
+    help_text = succeed("pmrun", "--help")
+    if "--transport" not in help_text:
+        return "this pmrun has no --transport"
+    # A bundle that is missing is found by every build; one without MPI says
+    # that first.
+    result = execute("pmrun", "no-such-bundle", "--transport=mpi",
+                     "--weights=no-such-model", "--data=none.txt")
+    if "built without" in result.stderr:
+        return "this pmrun is built without MPI"
+    return None
+
+
+def needs(transport):
+    """Skips the test in progress where a transport is not built."""
+    reason = transport_missing(transport)
+    if reason:
+        raise unittest.SkipTest(reason)
+
+
 def train(bundle, weights, data, steps, *options, limit_s=LIMIT_S):
     """pmrun with metrics; returns one dictionary a step."""
     metrics = bundle + ".metrics.jsonl"
@@ -72,8 +103,35 @@ def train(bundle, weights, data, steps, *options, limit_s=LIMIT_S):
     succeed("pmrun", bundle, f"--weights={weights}", f"--data={data}",
             f"--steps={steps}", f"--metrics={metrics}", *options,
             limit_s=limit_s)
-    with open(metrics) as file:
+    return read_metrics(metrics)
+
+
+def read_metrics(path):
+    """What pmrun --metrics wrote: a dictionary a step."""
+    with open(path) as file:
         return [json.loads(line) for line in file]
+
+
+def mpirun_command(ranks, *arguments):
+    """mpirun of pmrun with more processes than cores, as root if need be."""
+    return ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks),
+            tool("pmrun"), *map(str, arguments)]
+
+
+def mpirun_environment():
+    return dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
+                OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+
+
+def mpirun(ranks, *arguments, limit_s=LIMIT_S):
+    """Runs pmrun on `ranks` processes to the end, whatever its status."""
+    command = mpirun_command(ranks, *arguments)
+    try:
+        return subprocess.run(command, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, errors="replace",
+                              env=mpirun_environment(), timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        raise ToolFailed(f"not finished within {limit_s} s: {' '.join(command)}")
 
 
 def write_json(path, value):
@@ -164,6 +222,21 @@ class EndToEndTest(unittest.TestCase):
                         f"{what}: {ours!r}, but the reference is {theirs!r} "
                         f"(off by {abs(ours - theirs):.3g}, at most "
                         f"{tolerance:g} is right)")
+
+    def assert_same_bits(self, first, second, what):
+        """Two dictionaries of tensors hold the same bytes."""
+        self.assertEqual(sorted(first), sorted(second), what)
+        for name, tensor in first.items():
+            self.assertEqual(tensor.shape, second[name].shape, f"{what}, {name}")
+            self.assertTrue(tensor.data == second[name].data,
+                            f"{what}: the bits of {name} differ, by up to "
+                            f"{largest_difference(tensor, second[name]):.3g}")
+
+    def assert_same_metrics(self, first, second, what):
+        """Losses and norms of two runs have the same bits."""
+        for key in ("loss", "grad_norm", "counted_tokens"):
+            self.assertEqual([step[key] for step in first],
+                             [step[key] for step in second], f"{what}: {key}")
 
     def assert_losses(self, metrics, reference, what):
         self.assertEqual(len(metrics), len(reference), what)

@@ -1,8 +1,12 @@
-"""SmolLM2-135M against what its own library computed: three fine-tuning steps and
-the first tokens of four prompts. Not a part of tools/check; needs the model:
+"""SmolLM2-135M against what its own library computed: three fine-tuning steps on
+several meshes, and the first tokens of four prompts. Not a part of tools/check;
+needs the model, and takes a few minutes and 6 GB of memory.
 
+examples:
   tools/fetch-model smollm2-135m
-  python3 test/EndToEnd/smollm2.py [--model DIR] [--strategy dp=2,mb=2]
+  python3 test/EndToEnd/smollm2.py
+  python3 test/EndToEnd/smollm2.py --model DIR --strategy dp=2,mb=2 --strategy tp=3
+  python3 test/EndToEnd/smollm2.py --strategy pp=2,tp=3,mb=2 --transport mpi
 """
 
 import argparse
@@ -10,6 +14,7 @@ import json
 import os
 import sys
 import tempfile
+import time
 
 import harness
 import tensor_file
@@ -17,6 +22,8 @@ import tensor_file
 REFERENCE = os.path.join(harness.INPUTS, "models", "smollm2-135m",
                          "reference.json")
 SEQUENCES, WINDOW = 8, 129
+# Nine query heads in three groups.
+STRATEGIES = ["dp=2", "tp=3", "pp=2,tp=3,mb=2"]
 
 
 def check(what, ours, theirs, tolerance):
@@ -26,7 +33,7 @@ def check(what, ours, theirs, tolerance):
     return right
 
 
-def fine_tuning(model, reference, strategy, scratch):
+def fine_tuning(model, reference, strategy, transport, scratch):
     """Three updates, and the loss of the first batch after them."""
     settings = reference["adamw"]
     ids = reference["text"]["token_ids"][:3 * SEQUENCES * WINDOW]
@@ -40,7 +47,11 @@ def fine_tuning(model, reference, strategy, scratch):
     bundle = harness.compile_bundle(model, os.path.join(scratch, "train"),
                                     strategy, recipe, batch=SEQUENCES,
                                     sequence=WINDOW)
-    metrics = harness.train(bundle, model, data, 4, "--threads=2", limit_s=3600)
+    # Two cores' worth of threads, whatever the number of ranks.
+    options = ["--threads=2"] if strategy == "dp=1" else []
+    if transport != "threads":
+        options.append(f"--transport={transport}")
+    metrics = harness.train(bundle, model, data, 4, *options, limit_s=3600)
     right = [check(f"loss of step {i}", step["loss"], loss, 5e-4)
              for i, (step, loss) in enumerate(zip(metrics, settings["losses"]))]
     right += [check(f"norm of the gradient of step {i}", step["grad_norm"], norm,
@@ -83,11 +94,17 @@ def first_tokens(model, reference, scratch):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="smollm2.py")
+    parser = argparse.ArgumentParser(
+        prog="smollm2.py", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", metavar="DIR", default=os.path.join(
         harness.ROOT, "build", "models", "smollm2-135m"),
         help="what tools/fetch-model wrote (default: build/models/smollm2-135m)")
-    parser.add_argument("--strategy", default="dp=1", help="default: dp=1")
+    parser.add_argument("--strategy", action="append", metavar="AXES",
+                        help="a mesh to train on, once for each (default: "
+                        f"{' and '.join(STRATEGIES)})")
+    parser.add_argument("--transport", choices=harness.TRANSPORTS,
+                        default="threads", help="default: threads")
     args = parser.parse_args()
     if not os.path.exists(os.path.join(args.model, "config.json")):
         sys.exit(f"smollm2.py: no model in {args.model}; run "
@@ -96,7 +113,12 @@ def main():
         reference = json.load(file)
     with tempfile.TemporaryDirectory() as scratch:
         right = first_tokens(args.model, reference, scratch)
-        right &= fine_tuning(args.model, reference, args.strategy, scratch)
+        for strategy in args.strategy or STRATEGIES:
+            started = time.monotonic()
+            print(f"{strategy} on {args.transport}", flush=True)
+            right &= fine_tuning(args.model, reference, strategy,
+                                 args.transport, scratch)
+            print(f"({time.monotonic() - started:.0f} s)", flush=True)
     print("all as in the reference" if right else "some values are wrong")
     return 0 if right else 1
 

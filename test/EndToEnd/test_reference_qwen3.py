@@ -3,3 +3,4 @@
 import reference_model
 
 ReferenceModel = reference_model.tests_of("qwen3")
+LEFT_TO_ALL = reference_model.left_to_all("qwen3")
