@@ -51,6 +51,24 @@ class Levels(harness.EndToEndTest):
     def test_llama_on_eight_ranks(self):
         self.check_levels("llama", "dp=8")
 
+    def test_llama_on_every_axis(self):
+        self.check_levels("llama", "dp=2,pp=2,tp=2,mb=2")
+
+    def test_llama_with_shared_keys_and_values(self):
+        self.check_levels("llama", "tp=4")
+
+    def test_llama3_rope_on_every_axis(self):
+        self.check_levels("llama3-rope", "dp=2,pp=2,tp=3,mb=2")
+
+    def test_qwen2_in_four_stages(self):
+        self.check_levels("qwen2", "pp=4,mb=2,schedule=gpipe")
+
+    def test_qwen3_on_every_axis(self):
+        self.check_levels("qwen3", "tp=2,pp=2,mb=4")
+
+    def test_gpt2_on_every_axis(self):
+        self.check_levels("gpt2", "dp=2,pp=2,tp=2,mb=2")
+
     def test_llama3_rope(self):
         self.check_levels("llama3-rope", "dp=2,mb=2")
 

@@ -7,6 +7,7 @@ import sys
 import unittest
 
 import harness
+import reference_model
 import tensor_file
 
 # Prints the logits of a model directory on the ids of a data file's first
@@ -37,8 +38,8 @@ class SavedModel(harness.EndToEndTest):
             with self.subTest(name):
                 reference = harness.Reference(name)
                 bundle = harness.compile_bundle(
-                    reference.directory, self.path(name), "dp=2,mb=2",
-                    harness.plain_recipe())
+                    reference.directory, self.path(name),
+                    reference_model.every_axis(name), harness.plain_recipe())
                 data = reference.write_data(self.path("data.safetensors"))
                 saved = self.path(name + ".saved")
                 harness.train(bundle, reference.directory, data, 0,
@@ -55,12 +56,32 @@ class SavedModel(harness.EndToEndTest):
                                                 "config.json"))),
                     json.load(open(os.path.join(saved, "config.json"))))
 
+    def test_saved_model_goes_on_with_another_mesh(self):
+        """Two steps on one mesh, two on another: the losses of four on one
+        rank."""
+        for name in ("llama3-rope", "gpt2"):
+            reference = harness.Reference(name)
+            data = reference.write_data(self.path("data.safetensors"))
+            source, options = reference.directory, []
+            losses = []
+            for mesh in (reference_model.every_axis(name), "pp=3,mb=2"):
+                bundle = harness.compile_bundle(
+                    reference.directory, self.path(f"{name}-{len(mesh)}"), mesh,
+                    harness.plain_recipe())
+                saved = bundle + ".saved"
+                losses += harness.train(bundle, source, data, 2, *options,
+                                        f"--save={saved}")
+                source, options = saved, ["--resume"]
+            self.assert_losses(losses, reference.numbers["adamw"]["losses"][:4],
+                               name)
+
     def train_and_evaluate(self, name):
-        """Two steps on dp=2, save, and the saved model's logits of the first
+        """Two steps on every axis, save, and the saved model's logits of the first
         batch. Returns (saved directory, data file, logits, loss)."""
         reference = harness.Reference(name)
         bundle = harness.compile_bundle(reference.directory, self.path(name),
-                                        "dp=2", harness.plain_recipe())
+                                        reference_model.every_axis(name),
+                                        harness.plain_recipe())
         data = reference.write_data(self.path("data.safetensors"))
         saved = self.path(name + ".saved")
         harness.train(bundle, reference.directory, data, 2, f"--save={saved}")

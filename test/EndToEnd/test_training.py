@@ -10,6 +10,9 @@ import harness
 import tensor_file
 
 
+EVERY_AXIS = "dp=2,pp=2,tp=2,mb=2"
+
+
 class Training(harness.EndToEndTest):
     def setUp(self):
         super().setUp()
@@ -59,7 +62,7 @@ class Training(harness.EndToEndTest):
     def assert_meshes_agree(self, data, counted):
         one_rank = self.gradients_and_metrics(self.bundle("one"), 1, data)
         self.assertEqual(one_rank[1][0]["counted_tokens"], counted)
-        for mesh in ("mb=8", "dp=8", "dp=2,mb=2"):
+        for mesh in ("mb=8", "dp=8", "dp=2,mb=2", "tp=4", "pp=2,mb=4", EVERY_AXIS):
             gradients, metrics = self.gradients_and_metrics(
                 self.bundle(mesh.replace(",", "_"), mesh), 1, data)
             self.assertEqual(metrics[0]["counted_tokens"], counted)
@@ -84,9 +87,9 @@ class Training(harness.EndToEndTest):
 
     def test_no_counted_token_at_all(self):
         data = self.with_labels("none", lambda *_: False)
-        for mesh in ("", "dp=2,mb=2"):
+        for mesh in ("", "dp=2,mb=2", EVERY_AXIS):
             gradients, metrics = self.gradients_and_metrics(
-                self.bundle("none" + mesh[:2], mesh), 1, data)
+                self.bundle(f"none{len(mesh)}", mesh), 1, data)
             self.assertEqual(metrics[0]["loss"], 0.0)
             self.assertEqual(metrics[0]["counted_tokens"], 0)
             for name, tensor in gradients.items():
@@ -105,9 +108,14 @@ class Training(harness.EndToEndTest):
     def test_frozen_parameters_stay_and_have_no_gradient(self):
         recipe = dict(harness.plain_recipe(),
                       trainable=["model.layers.1.*", "lm_head.weight"])
-        saved = self.path("saved")
+        for mesh in ("dp=2", EVERY_AXIS):
+            with self.subTest(mesh):
+                self.check_frozen(self.bundle(f"b{len(mesh)}", mesh, recipe))
+
+    def check_frozen(self, bundle):
+        saved = bundle + ".saved"
         gradients, _ = self.gradients_and_metrics(
-            self.bundle("b", "dp=2", recipe), 2, options=[f"--save={saved}"])
+            bundle, 2, options=[f"--save={saved}"])
         before = tensor_file.read_model(self.model)
         after = tensor_file.read_model(saved)
         trainable = {name for name in before if name == "lm_head.weight" or
@@ -187,9 +195,9 @@ class Training(harness.EndToEndTest):
                             for event in spans))
 
     def test_evaluation_gives_the_loss_alone(self):
-        for mesh in ("", "dp=2,mb=2"):
+        for mesh in ("", "dp=2,mb=2", EVERY_AXIS):
             bundle = harness.compile_bundle(self.model,
-                                            self.path("eval" + mesh[:2]), mesh,
+                                            self.path(f"eval{len(mesh)}"), mesh,
                                             task="eval")
             metrics = harness.train(bundle, self.model, self.data, 2)
             self.assert_close(metrics[0]["loss"],
