@@ -4,8 +4,11 @@ other than zero and nothing half-written."""
 import json
 import os
 import shutil
+import signal
 import struct
+import subprocess
 import tempfile
+import time
 import unittest
 
 import harness
@@ -210,9 +213,33 @@ class BadCompilation(BadInputTest):
             with self.subTest(strategy):
                 self.refused_pmc(["dp"], f"--strategy={strategy}")
 
+    def test_schedule_that_is_not_known(self):
+        self.refused_pmc(["zigzag", "1f1b", "gpipe"],
+                         "--strategy=pp=2,mb=2,schedule=zigzag")
+
+    def test_tensor_parallel_sizes_that_cannot_be(self):
+        for strategy in ("tp", "tp=0", "tp=-1", "tp=two", "tp=2,tp=2"):
+            with self.subTest(strategy):
+                self.refused_pmc(["tp"], f"--strategy={strategy}")
+
+    def test_tensor_parallel_sizes_that_do_not_fit_the_heads(self):
+        """Each is refused with the sizes that work: four query and two KV heads,
+        and six and three."""
+        for tp in (3, 8):
+            with self.subTest(tp):
+                self.refused_pmc([f"tp={tp}", "1, 2, 4"], f"--strategy=tp={tp}")
+        self.model = harness.Reference("llama3-rope").directory
+        self.refused_pmc(["tp=2", "1, 3, 6"], "--strategy=tp=2")
+
+    def test_more_stages_than_layers(self):
+        self.refused_pmc(["pp", "5", "4"], "--strategy=pp=5,mb=2")
+        self.model = harness.Reference("llama3-rope").directory
+        self.refused_pmc(["pp", "4", "3"], "--strategy=pp=4,mb=2")
+
     def test_batch_that_does_not_divide(self):
         self.refused_pmc(["8", "3"], "--strategy=dp=3")
         self.refused_pmc(["8", "2", "3"], "--strategy=dp=2,mb=3")
+        self.refused_pmc(["8", "16"], "--strategy=dp=2,pp=2,tp=2,mb=8")
 
     def test_sequence_beyond_the_positions_of_gpt2(self):
         self.model = harness.Reference("gpt2").directory
@@ -446,6 +473,109 @@ class BadRun(BadInputTest):
 
     def test_unknown_option(self):
         self.refused_run("--frobnicate", options=["--frobnicate"])
+
+
+class BadLaunch(BadInputTest):
+    """What ranks in processes of their own refuse, and how such a job ends when
+    one of them dies."""
+
+    def setUp(self):
+        super().setUp()
+        harness.needs("mpi")
+        self.data = self.reference.write_data(self.path("data.safetensors"))
+
+    def compile(self, name, strategy, **recipe):
+        return harness.compile_bundle(self.model, self.path(name), strategy,
+                                      dict(harness.plain_recipe(), **recipe))
+
+    def options(self, bundle, steps=1):
+        return [bundle, f"--weights={self.model}", f"--data={self.data}",
+                f"--steps={steps}"]
+
+    def error_of(self, result, *expected):
+        """The job failed before any step, and said why in one line of pmrun's
+        (mpirun adds lines of its own)."""
+        self.assertNotEqual(result.returncode, 0)
+        lines = [line for line in result.stderr.splitlines()
+                 if line.startswith("pmrun: error:")]
+        self.assertEqual(len(lines), 1, result.stderr)
+        for text in expected:
+            self.assertIn(text, lines[0])
+        self.assertNotIn("loss", result.stdout)
+        return lines[0]
+
+    def test_too_few_and_too_many_processes(self):
+        bundle = self.compile("eight", "dp=2,pp=2,tp=2,mb=2")
+        for ranks in (7, 9):
+            with self.subTest(ranks):
+                result = harness.mpirun(ranks, *self.options(bundle))
+                self.error_of(result, str(ranks), "8")
+
+    def test_different_bundles_on_two_ranks(self):
+        """Same mesh, same tensors, another constant in the code."""
+        first = self.compile("first", "dp=2")
+        second = self.compile("second", "dp=2", decay="matrices")
+        command = harness.mpirun_command(1, *self.options(first))
+        command += [":", "-n", "1", harness.tool("pmrun"), *self.options(second)]
+        result = subprocess.run(command, env=harness.mpirun_environment(),
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True, timeout=60)
+        self.error_of(result, "bundle", "rank 1")
+
+    def test_transport_that_is_not_known(self):
+        self.refused(["pigeon", "threads", "mpi"], "pmrun",
+                     *self.options(self.compile("b", "dp=2")),
+                     "--transport=pigeon")
+
+    def ranks_of(self, parent):
+        """{rank: process id} of the pmrun processes below `parent`."""
+        found = {}
+        for entry in os.listdir("/proc"):
+            try:
+                with open(f"/proc/{entry}/environ", "rb") as file:
+                    variables = dict(item.split(b"=", 1) for item in
+                                     file.read().split(b"\0") if b"=" in item)
+                with open(f"/proc/{entry}/comm") as file:
+                    name = file.read().strip()
+            except (OSError, ValueError):
+                continue
+            if name == "pmrun" and variables.get(b"PIPEMESH_TEST") == parent and \
+                    b"OMPI_COMM_WORLD_RANK" in variables:
+                found.setdefault(int(variables[b"OMPI_COMM_WORLD_RANK"]), []).append(
+                    int(entry))
+        return found
+
+    def test_killed_process_ends_the_job_and_is_named(self):
+        bundle = self.compile("eight", "dp=2,pp=2,tp=2,mb=2")
+        # Enough data for minutes.
+        ids = [i % 256 for i in range(8 * 20)] * 2000
+        self.data = harness.write_ids(self.path("long.safetensors"), ids,
+                                      [2000, 8, 20])
+        mark = self.scratch
+        metrics = self.path("metrics.jsonl")
+        job = subprocess.Popen(
+            harness.mpirun_command(8, *self.options(bundle, 2000),
+                                   f"--metrics={metrics}"),
+            env=dict(harness.mpirun_environment(), PIPEMESH_TEST=mark),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            started = time.monotonic()
+            while not (os.path.exists(metrics) and os.path.getsize(metrics)):
+                self.assertIsNone(job.poll(), "the job ended before its first step")
+                self.assertLess(time.monotonic() - started, 120)
+                time.sleep(0.1)
+            victims = self.ranks_of(mark.encode())
+            self.assertEqual(sorted(victims), list(range(8)))
+            killed = time.monotonic()
+            for process in victims[3]:
+                os.kill(process, signal.SIGKILL)
+            _, errors = job.communicate(timeout=60)
+            self.assertLess(time.monotonic() - killed, 10)
+        finally:
+            job.kill()
+        self.assertNotEqual(job.returncode, 0)
+        self.assertRegex(errors, r"rank 3\b")
+        self.assertFalse(self.ranks_of(mark.encode()), "processes were left")
 
 
 if __name__ == "__main__":
