@@ -55,6 +55,16 @@ class Scripts(ScriptTest):
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.assertIn("example", result.stdout)
 
+    def test_scripts_in_python_have_help_with_an_example(self):
+        for path in ("tools/python/run_tests.py", "test/EndToEnd/smollm2.py",
+                     "test/Benchmark/benchmark.py"):
+            with self.subTest(path):
+                result = subprocess.run(
+                    [sys.executable, os.path.join(ROOT, path), "--help"],
+                    stdout=subprocess.PIPE, text=True, timeout=60)
+                self.assertEqual(result.returncode, 0)
+                self.assertIn("example", result.stdout)
+
     def test_unknown_options_are_refused(self):
         for name in ("setup", "build", "check", "quickstart"):
             with self.subTest(name):

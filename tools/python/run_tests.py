@@ -176,7 +176,11 @@ def run_as_module(path):
 
 def main():
     parser = argparse.ArgumentParser(
-        prog="run_tests.py", description="Runs the test suites of a build.")
+        prog="run_tests.py", description="Runs the test suites of a build.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="examples:\n"
+        "  python3 tools/python/run_tests.py --build build-dev\n"
+        "  python3 tools/python/run_tests.py --only end-to-end --all\n")
     parser.add_argument("--build", default=os.path.join(ROOT, "build"),
                         help="build directory (default: build/)")
     parser.add_argument("--only", choices=SUITES, help="run one suite")
