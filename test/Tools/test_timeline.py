@@ -42,8 +42,8 @@ def step_of_rank(rank, stage, start):
         exchange(begin + duration - 200, 200, 100)
 
     def receive(begin, end):
-        events.append(event(rank, "receive", "transfer", begin, end - begin,
-                            wait_us=end - begin))
+        events.append(event(rank, "receive hidden", "transfer", begin, end - begin,
+                            wait_us=end - begin, peer=rank ^ 2, micro_batch=0))
 
     if stage == 0:
         order = [("forward", 0, 0), ("forward", 1, 1000), ("backward", 0, 4000),
@@ -124,6 +124,8 @@ class Timeline(unittest.TestCase):
                   for node in document.getElementsByTagName("title")]
         self.assertTrue(any("backward, stage 1, micro-batch 1" in title and
                             "matrix products: 1.8 ms" in title
+                            for title in titles))
+        self.assertTrue(any("receive hidden, from rank 0, micro-batch 0" in title
                             for title in titles))
         # Nothing is fetched from elsewhere.
         self.assertNotRegex(self.text_of(out), r"href|<script|<image")

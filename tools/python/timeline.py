@@ -209,6 +209,9 @@ def tooltip(span, origin):
     """A span in words."""
     if not span.is_action:
         text = [span.name + (f" {span.location}" if span.location else "")]
+        if span.peer is not None:
+            text.append(f"{'to' if span.name.startswith('send') else 'from'} rank "
+                        f"{span.peer}")
     else:
         text = [f"{span.kind or span.name}"]
         if span.stage is not None:
