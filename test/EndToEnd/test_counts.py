@@ -93,7 +93,10 @@ class Counts(harness.EndToEndTest):
         """Sizes as they should be, and the manifest's roles."""
         config = dict(CONFIG, **config)
         path = harness.write_json(self.path("config.json"), config)
-        bundle = harness.compile_bundle(path, self.path("bundle"), strategy,
+        module = self.path("model.mlir")
+        harness.succeed("pmimport", path, "--no-weights", "--task=train",
+                        f"--batch={BATCH}", f"--sequence={SEQUENCE}", "-o", module)
+        bundle = harness.compile_bundle(module, self.path("bundle"), strategy,
                                         batch=BATCH, sequence=SEQUENCE)
         with open(os.path.join(bundle, "manifest.json")) as file:
             manifest = json.load(file)
