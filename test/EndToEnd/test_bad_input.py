@@ -232,9 +232,11 @@ class BadCompilation(BadInputTest):
         self.refused_pmc(["tp=2", "1, 3, 6"], "--strategy=tp=2")
 
     def test_more_stages_than_layers(self):
-        self.refused_pmc(["pp", "5", "4"], "--strategy=pp=5,mb=2")
+        self.refused_pmc(["4 layers", "5 pipeline stages", "1 to 4"],
+                         "--strategy=pp=5,mb=2")
         self.model = harness.Reference("llama3-rope").directory
-        self.refused_pmc(["pp", "4", "3"], "--strategy=pp=4,mb=2")
+        self.refused_pmc(["3 layers", "4 pipeline stages", "1 to 3"],
+                         "--strategy=pp=4,mb=2")
 
     def test_batch_that_does_not_divide(self):
         self.refused_pmc(["8", "3"], "--strategy=dp=3")

@@ -226,5 +226,67 @@ class Counts(harness.EndToEndTest):
         self.assertLessEqual(len(tables), 2)  # there, and its sum back
 
 
+class RunTime(harness.EndToEndTest):
+    """What pmrun counts while it runs."""
+
+    def check(self, strategy, transport, name="llama"):
+        harness.needs(transport)
+        reference = harness.Reference(name)
+        bundle = harness.compile_bundle(reference.directory, self.path("bundle"),
+                                        strategy, harness.clipped_recipe())
+        data = reference.write_data(self.path("data.safetensors"))
+        path = self.path("report.json")
+        options = [] if transport == "threads" else [f"--transport={transport}"]
+        harness.train(bundle, reference.directory, data, 3, f"--report={path}",
+                      *options)
+        with open(path) as file:
+            report = json.load(file)
+        with open(os.path.join(bundle, "manifest.json")) as file:
+            manifest = json.load(file)
+        self.assertEqual(report["steps"], 3)
+        axes = [axis for axis in manifest["mesh"] if axis["kind"] != "temporal"]
+        ranks = math.prod(axis["size"] for axis in axes)
+        self.assertEqual([rank["rank"] for rank in report["ranks"]],
+                         list(range(ranks)))
+        for rank in report["ranks"]:
+            # The last axis is the fastest.
+            place = rank["rank"]
+            for axis in reversed(axes):
+                self.assertEqual(rank["coordinates"][axis["name"]],
+                                 place % axis["size"])
+                if axis["kind"] == "stage":
+                    self.assertEqual(rank["role"], place % axis["size"])
+                place //= axis["size"]
+            role = manifest["roles"][rank["role"]]
+            for key in ("flops", "weight_bytes", "arena_bytes"):
+                self.assertEqual(rank[key], role[key], f"{rank['rank']}: {key}")
+            # A rank reads its slices of the files and nothing else.
+            self.assertEqual(rank["weight_bytes_read"], role["weight_bytes"])
+            self.assertEqual(self.sorted(rank["communication"]),
+                             self.sorted(role["communication"]))
+            self.assertGreater(rank["busy_share"], 0)
+            self.assertLessEqual(rank["busy_share"], 1)
+
+    def sorted(self, communication):
+        """Comparable; the runtime knows a transfer by its buffer's name."""
+        keys = ("fragment", "kind", "axes", "group_size", "operand_bytes",
+                "wire_bytes", "runs")
+        return sorted([entry[key] for key in keys] +
+                      [entry["module"] if entry["kind"] != "transfer" else ""]
+                      for entry in communication)
+
+    def test_counts_of_threads_are_the_manifest_s(self):
+        for strategy in ("dp=2,mb=4", "tp=4", "pp=4,mb=2,schedule=gpipe",
+                         "dp=2,pp=2,tp=2,mb=2"):
+            with self.subTest(strategy):
+                self.check(strategy, "threads")
+
+    def test_counts_of_a_tied_model_with_an_uneven_vocabulary(self):
+        self.check("pp=2,tp=3,mb=2", "threads", "llama3-rope")
+
+    def test_counts_of_processes_are_the_manifest_s(self):
+        self.check("dp=2,pp=2,tp=2,mb=2", "mpi")
+
+
 if __name__ == "__main__":
     unittest.main()
