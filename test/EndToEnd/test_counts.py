@@ -229,7 +229,7 @@ class Counts(harness.EndToEndTest):
 class RunTime(harness.EndToEndTest):
     """What pmrun counts while it runs."""
 
-    def check(self, strategy, transport, name="llama"):
+    def check(self, strategy, transport, name="llama", padding=0):
         harness.needs(transport)
         reference = harness.Reference(name)
         bundle = harness.compile_bundle(reference.directory, self.path("bundle"),
@@ -260,8 +260,11 @@ class RunTime(harness.EndToEndTest):
             role = manifest["roles"][rank["role"]]
             for key in ("flops", "weight_bytes", "arena_bytes"):
                 self.assertEqual(rank[key], role[key], f"{rank['rank']}: {key}")
-            # A rank reads its slices of the files and nothing else.
-            self.assertEqual(rank["weight_bytes_read"], role["weight_bytes"])
+            # A rank reads its slices of the files and nothing else; what pads the
+            # last slice is in no file.
+            self.assertLessEqual(rank["weight_bytes_read"], role["weight_bytes"])
+            self.assertGreaterEqual(rank["weight_bytes_read"],
+                                    role["weight_bytes"] - padding)
             self.assertEqual(self.sorted(rank["communication"]),
                              self.sorted(role["communication"]))
             self.assertGreater(rank["busy_share"], 0)
@@ -282,7 +285,8 @@ class RunTime(harness.EndToEndTest):
                 self.check(strategy, "threads")
 
     def test_counts_of_a_tied_model_with_an_uneven_vocabulary(self):
-        self.check("pp=2,tp=3,mb=2", "threads", "llama3-rope")
+        # Three blocks of 85 rows for 253, of a table 48 wide.
+        self.check("pp=2,tp=3,mb=2", "threads", "llama3-rope", 2 * 48 * F32)
 
     def test_counts_of_processes_are_the_manifest_s(self):
         self.check("dp=2,pp=2,tp=2,mb=2", "mpi")

@@ -173,6 +173,10 @@ class Lane:
         self.moves = [m for span in spans for m in span.moves()]
         self.begin = min(span.begin for span in spans)
         self.end = max(span.end for span in spans)
+        # Between two spans a rank waits too: for all others to agree that the
+        # step may change the state. Microseconds are the trace's own time.
+        self.gaps = [(before.end, after.begin, None) for before, after in
+                     zip(spans, spans[1:]) if after.begin - before.end > 20]
 
     def busy(self):
         """Microseconds in which it computed or moved data."""
@@ -310,7 +314,7 @@ def legend(step, x, y):
     kinds = {span.kind for lane in step.lanes for span in lane.spans}
     if any(lane.moves for lane in step.lanes):
         kinds.add("communication")
-    if any(lane.waits for lane in step.lanes):
+    if any(lane.waits or lane.gaps for lane in step.lanes):
         kinds.add("waiting")
     out = []
     for kind, colour in COLOURS.items():
@@ -363,6 +367,8 @@ def draw_lane(lane, step, y, height, px, scale, right):
     for inside in (True, False):
         spans = [span for span in lane.spans if span.is_action == inside]
         inset = 6 if inside else 0
+        if not inside:
+            overlay(lane.gaps, "url(#waiting)", NAMES["waiting"], inset)
         overlay([m for span in spans for m in span.moves()],
                 COLOURS["communication"], NAMES["communication"], inset)
         overlay([w for span in spans for w in span.waits()], "url(#waiting)",
