@@ -14,9 +14,6 @@ using namespace mlir;
 using namespace pipemesh;
 using pm::FragmentKind;
 
-/// The schedule that a strategy names, on the module.
-static constexpr StringLiteral kScheduleAttr = "pm.schedule";
-
 namespace {
 class Schedule : public pipemesh::impl::SchedulePassBase<Schedule> {
 public:
@@ -27,7 +24,8 @@ public:
     if (failed(program))
       return signalPassFailure();
     std::string schedule = name;
-    if (auto given = getOperation()->getAttrOfType<StringAttr>(kScheduleAttr);
+    if (auto given =
+            getOperation()->getAttrOfType<StringAttr>(pm::kScheduleAttr);
         given && schedule.empty())
       schedule = given.str();
     if (schedule.empty())
