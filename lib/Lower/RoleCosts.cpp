@@ -28,7 +28,8 @@ public:
 private:
   void addBody(pmrt::BodyOp body, int64_t runs);
   void addCollective(Operation &op, StringRef kind, ArrayAttr axes,
-                     int64_t operandBytes, pmrt::BodyOp body, int64_t runs);
+                     int64_t operands, int64_t operandBytes, pmrt::BodyOp body,
+                     int64_t runs);
   void addTransfers();
   int64_t getKernelFlops(StringRef name);
 
@@ -57,8 +58,8 @@ static int64_t flopsOf(pmrt::GemmOp op) {
 }
 
 void Counter::addCollective(Operation &op, StringRef kind, ArrayAttr axes,
-                            int64_t operandBytes, pmrt::BodyOp body,
-                            int64_t runs) {
+                            int64_t operands, int64_t operandBytes,
+                            pmrt::BodyOp body, int64_t runs) {
   Exchange exchange;
   exchange.kind = kind.str();
   for (auto axis : axes.getAsRange<StringAttr>()) {
@@ -67,6 +68,7 @@ void Counter::addCollective(Operation &op, StringRef kind, ArrayAttr axes,
       exchange.groupSize *= known.getSize();
   }
   int64_t others = exchange.groupSize - 1;
+  exchange.operands = operands;
   exchange.operandBytes = operandBytes;
   exchange.wireBytes =
       kind == "all-reduce"   ? 2 * others * operandBytes / exchange.groupSize
@@ -94,13 +96,14 @@ void Counter::addBody(pmrt::BodyOp body, int64_t runs) {
       int64_t bytes = 0;
       for (auto place : reduce.getPlaces().getAsRange<pmrt::PlaceAttr>())
         bytes += place.getBytes();
-      addCollective(op, "all-reduce", reduce.getAxes(), bytes, body, runs);
+      addCollective(op, "all-reduce", reduce.getAxes(),
+                    reduce.getPlaces().size(), bytes, body, runs);
     } else if (auto gather = dyn_cast<pmrt::AllGatherOp>(op)) {
-      addCollective(op, "all-gather", gather.getAxes(),
+      addCollective(op, "all-gather", gather.getAxes(), 1,
                     cast<pmrt::PlaceAttr>(gather.getPlaces()[0]).getBytes(),
                     body, runs);
     } else if (auto scatter = dyn_cast<pmrt::ReduceScatterOp>(op)) {
-      addCollective(op, "reduce-scatter", scatter.getAxes(),
+      addCollective(op, "reduce-scatter", scatter.getAxes(), 1,
                     cast<pmrt::PlaceAttr>(scatter.getPlaces()[0]).getBytes(),
                     body, runs);
     }

@@ -129,6 +129,14 @@ static std::string withoutNumbers(StringRef name) {
   return llvm::join(parts, ".");
 }
 
+/// What causes an exchange: a module, or several that share it.
+static std::string moduleOf(const Exchange &exchange) {
+  std::string name = withoutNumbers(exchange.module);
+  if (exchange.operands > 1)
+    name += " and " + std::to_string(exchange.operands - 1) + " more";
+  return name;
+}
+
 /// Entries of one axis, kind, fragment and module are one.
 static json::Array makeCommunication(const RoleCosts &costs) {
   struct Entry {
@@ -141,7 +149,7 @@ static json::Array makeCommunication(const RoleCosts &costs) {
     std::string key =
         llvm::join(ArrayRef<std::string>{labelOf(exchange.axes), exchange.kind,
                                          exchange.fragment,
-                                         withoutNumbers(exchange.module)},
+                                         moduleOf(exchange)},
                    "\n");
     Entry &entry = entries[key];
     if (!entry.first)
@@ -156,7 +164,7 @@ static json::Array makeCommunication(const RoleCosts &costs) {
         {"axis", labelOf(entry.first->axes)},
         {"kind", entry.first->kind},
         {"fragment", entry.first->fragment},
-        {"module", withoutNumbers(entry.first->module)},
+        {"module", moduleOf(*entry.first)},
         {"group_size", entry.first->groupSize},
         {"operand_bytes", entry.sameSize ? json::Value(entry.first->operandBytes)
                                          : json::Value(nullptr)},

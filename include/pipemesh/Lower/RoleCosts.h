@@ -17,6 +17,7 @@ struct Exchange {
   std::string kind;
   std::vector<std::string> axes;
   int64_t groupSize = 1;
+  int64_t operands = 1;
   /// Of this rank, over all operands of the bucket.
   int64_t operandBytes = 0;
   /// What a run moves on the wire for each rank: all-reduce 2(n-1)/n of the

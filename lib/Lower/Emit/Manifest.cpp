@@ -111,6 +111,7 @@ static json::Array communicationArray(const RoleCosts &costs) {
     list.push_back(json::Object{{"kind", exchange.kind},
                                 {"axes", std::move(axes)},
                                 {"group_size", exchange.groupSize},
+                                {"operands", exchange.operands},
                                 {"operand_bytes", exchange.operandBytes},
                                 {"wire_bytes", exchange.wireBytes},
                                 {"runs", exchange.runs},
