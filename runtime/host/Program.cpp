@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 namespace pipemesh::runtime {
 
@@ -143,8 +144,11 @@ Program::Program(const pmrt_role &role, const RoleInfo &info)
   // Scalars first: the loss says more than the gradient of a norm.
   std::sort(checkedBeforeUpdate.begin(), checkedBeforeUpdate.end(),
             [&](uint32_t a, uint32_t b) {
-              return std::pair(info.buffers[a].bytes, a) <
-                     std::pair(info.buffers[b].bytes, b);
+              auto key = [&](uint32_t i) {
+                return std::tuple(info.buffers[i].role == "gradient",
+                                  info.buffers[i].bytes, i);
+              };
+              return key(a) < key(b);
             });
 }
 

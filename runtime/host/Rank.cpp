@@ -149,7 +149,9 @@ std::optional<Objection> Rank::objection() const {
     const auto *values = reinterpret_cast<const float *>(slot(index, 0));
     for (uint64_t i = 0; i < program.role.buffers[index].bytes / 4; ++i)
       if (!std::isfinite(values[i]))
-        return Objection{rank, values[i], program.info.buffers[index].name};
+        return Objection{rank, values[i],
+                         program.info.buffers[index].role == "gradient",
+                         program.info.buffers[index].name};
   }
   return std::nullopt;
 }

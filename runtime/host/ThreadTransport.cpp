@@ -283,11 +283,11 @@ ThreadTransport::vote(int64_t rank, const std::optional<Objection> &own,
   waited += nanoseconds() - start;
   // A rank that is ahead may already object to the next step.
   std::lock_guard lock(mutex);
-  std::optional<Objection> lowest;
+  std::optional<Objection> first;
   for (auto &[number, objection] : objections)
-    if (number == meeting && (!lowest || objection.rank < lowest->rank))
-      lowest = objection;
-  return lowest;
+    if (number == meeting && (!first || objection.before(*first)))
+      first = objection;
+  return first;
 }
 
 void ThreadTransport::abort() {

@@ -47,7 +47,13 @@ protected:
 struct Objection {
   int64_t rank = 0;
   float value = 0;
+  bool gradient = false; ///< says less than a loss that is not finite
   std::string buffer;
+
+  /// Whether this one is told rather than another.
+  bool before(const Objection &other) const {
+    return gradient != other.gradient ? other.gradient : rank < other.rank;
+  }
 };
 
 /// A transfer in progress: the channel and the ranks at its ends.
@@ -77,7 +83,7 @@ public:
                            const Patience &patience) = 0;
 
   /// Meets all ranks once a step, before any of them changes its state, and
-  /// returns the objection of the lowest rank that has one to all of them.
+  /// returns the objection that comes before the others to all of them.
   /// `waited` grows by the nanoseconds spent waiting.
   virtual std::optional<Objection> vote(int64_t rank,
                                         const std::optional<Objection> &own,

@@ -346,18 +346,23 @@ std::optional<Objection> MpiTransport::vote(int64_t,
   std::string text;
   if (own) {
     text.assign(reinterpret_cast<const char *>(&own->value), sizeof(float));
+    text += own->gradient ? 'g' : 'l';
     text += own->buffer;
   }
   std::vector<std::string> all = exchange(text, informed, waited);
-  for (int64_t other = 0; other < size; ++other)
-    if (!all[other].empty()) {
-      Objection objection;
-      objection.rank = other;
-      std::memcpy(&objection.value, all[other].data(), sizeof(float));
-      objection.buffer = all[other].substr(sizeof(float));
-      return objection;
-    }
-  return std::nullopt;
+  std::optional<Objection> first;
+  for (int64_t other = 0; other < size; ++other) {
+    if (all[other].empty())
+      continue;
+    Objection objection;
+    objection.rank = other;
+    std::memcpy(&objection.value, all[other].data(), sizeof(float));
+    objection.gradient = all[other][sizeof(float)] == 'g';
+    objection.buffer = all[other].substr(sizeof(float) + 1);
+    if (!first || objection.before(*first))
+      first = objection;
+  }
+  return first;
 }
 
 void MpiTransport::moveToFirst(int64_t from, void *data, uint64_t bytes) {

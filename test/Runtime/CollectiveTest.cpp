@@ -1,5 +1,6 @@
 //===- CollectiveTest.cpp - Reductions between ranks ----------------------===//
 
+#include "CollectiveCases.h"
 #include "Fixture.h"
 
 #include "host/Reduce.h"
@@ -108,6 +109,28 @@ TEST(AllReduce, RefusesMembersThatMeetWithDifferentCounts) {
             std::string::npos)
       << errors[1];
   running[0].join();
+}
+
+TEST(Collectives, HaveTheBitsOfTheOrderOfRanks) {
+  for (int64_t members : {1, 2, 3, 8})
+    for (int threads : {1, 3}) {
+      std::vector<int64_t> ranks;
+      for (int64_t i = 0; i < members; ++i)
+        ranks.push_back(i);
+      ThreadGroup group(ranks, 0);
+      std::vector<CollectiveCase> cases = collectiveCases(members);
+      std::vector<std::string> problems(members);
+      std::vector<std::thread> running;
+      for (int64_t i = 0; i < members; ++i)
+        running.emplace_back([&, i] {
+          for (const CollectiveCase &which : cases)
+            problems[i] += runCase(which, group, i, threads);
+        });
+      for (std::thread &thread : running)
+        thread.join();
+      for (const std::string &problem : problems)
+        EXPECT_EQ(problem, "") << members << " members";
+    }
 }
 
 TEST(Reduce, KnowsTypesAndReductions) {

@@ -29,6 +29,14 @@ TEST(Options, WrongOnesAreNamed) {
   EXPECT_ERROR(parse({"--steps=four"}), "--steps is 'four'");
   EXPECT_ERROR(parse({"--steps=-1"}), "'-1'", "at least 0");
   EXPECT_ERROR(parse({"--threads=0"}), "at least 1");
+  EXPECT_ERROR(parse({"--transport=tcp"}), "'tcp'", "threads and mpi");
+  EXPECT_ERROR(parse({"--transport"}), "=threads or =mpi");
+  EXPECT_ERROR(parse({"--deadline=soon"}), "--deadline is 'soon'");
+  EXPECT_ERROR(parse({"--deadline=-1"}), "at least 0");
+  EXPECT_ERROR(parse({"--report="}), "--report=FILE.json");
+  EXPECT_ERROR(parse({"--compare-weights=x"}), "needs --compare");
+  EXPECT_ERROR(parse({"--compare-tolerance=nan", "--compare=x"}),
+               "--compare-tolerance is 'nan'");
   EXPECT_ERROR(parse({"--steps"}), "--steps=N");
   EXPECT_ERROR(parse({"--save"}), "--save=PATH");
   EXPECT_ERROR(parse({"--poison=yes"}), "takes no value");
