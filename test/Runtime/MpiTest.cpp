@@ -185,12 +185,19 @@ TEST_F(Mpi, AnInterruptSavesAndEndsWithStatus130) {
   writePipeline(folder / "slow", {1, 0, 10000});
   // More steps than the interrupt leaves time for.
   writeData(folder / "long.safetensors", 400);
+  // Interrupted once the first step is done.
   std::string command = cat(
-      "timeout -s INT 4 ", PMRT_TEST_PMRUN, " ", folder / "slow",
+      "{ ", PMRT_TEST_PMRUN, " ", folder / "slow",
       " --weights=", folder / "pair", " --data=", folder / "long.safetensors",
-      " --quiet --transport=mpi --save=", folder / "saved", "; echo status $?");
+      " --quiet --transport=mpi --save=", folder / "saved",
+      " --metrics=", folder / "metrics.jsonl",
+      " & pid=$!; for i in $(seq 300); do test -s ", folder / "metrics.jsonl",
+      " && break; sleep 0.1; done; kill -INT $pid; wait $pid; "
+      "echo status $?; }");
   CommandResult result = runCommand(command);
   EXPECT_NE(result.output.find("pmrun: interrupted after"), std::string::npos)
+      << result.output;
+  EXPECT_NE(result.output.find("status 130"), std::string::npos)
       << result.output;
   EXPECT_TRUE(std::filesystem::exists(folder / "saved/config.json"));
 }
