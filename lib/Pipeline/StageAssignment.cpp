@@ -163,6 +163,18 @@ std::optional<int64_t> StageAssignment::getHighestOperand(Operation *op) const {
 }
 
 void StageAssignment::assignForward() {
+  // A stage that an op carries holds for all that it needs.
+  Block &body = function.getBody().front();
+  llvm::DenseMap<Operation *, int64_t> latest;
+  for (Operation *op : llvm::reverse(forward)) {
+    int64_t &bound = latest[op];
+    auto given = stages.find(op);
+    bound = given == stages.end() ? numStages - 1 : given->second;
+    for (Operation *user : op->getUsers())
+      if (auto found = latest.find(body.findAncestorOpInBlock(*user));
+          found != latest.end())
+        bound = std::min(bound, found->second);
+  }
   SmallVector<Operation *> open;
   for (Operation *op : forward) {
     if (stages.contains(op))
@@ -172,7 +184,8 @@ void StageAssignment::assignForward() {
     // A reshard stays with the value: what is sent is already in the form that
     // it is needed in.
     if (own != cut.end() && !(isa<pm::ReshardOp>(op) && operands))
-      stages[op] = std::max(own->second, operands.value_or(0));
+      stages[op] = std::max(std::min(own->second, latest.lookup(op)),
+                            operands.value_or(0));
     else if (operands)
       stages[op] = *operands;
     else

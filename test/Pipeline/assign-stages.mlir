@@ -108,6 +108,24 @@ func.func @given_stage_is_kept(%x: tensor<8xf32> {pm.input = "x"}, %w: tensor<8x
 
 // -----
 
+pm.mesh @mesh = [<"pp", stage = 3>, <"mb", temporal = 2>]
+
+// ... and what it needs not on a later one.
+// CHECK-LABEL: func.func @given_stage_binds_what_it_needs
+func.func @given_stage_binds_what_it_needs(%x: tensor<8xf32> {pm.input = "x"}, %w: tensor<8xf32> {pm.state = #pm.state<parameter, "w">}) -> tensor<8xf32> {
+  // CHECK: stablehlo.multiply {{.*}}pm.stage = 0
+  %0 = stablehlo.multiply %x, %w : tensor<8xf32> loc("h.0")
+  // CHECK: stablehlo.tanh {{.*}}pm.stage = 0
+  %1 = stablehlo.tanh %0 : tensor<8xf32> loc("h.1")
+  // CHECK: stablehlo.tanh {{.*}}pm.stage = 0
+  %2 = stablehlo.tanh %1 {pm.stage = 0 : i64} : tensor<8xf32> loc("h.1")
+  // CHECK: stablehlo.tanh {{.*}}pm.stage = 2
+  %3 = stablehlo.tanh %2 : tensor<8xf32> loc("h.2")
+  return %3 : tensor<8xf32>
+}
+
+// -----
+
 pm.mesh @mesh = [<"pp", stage = 4>, <"mb", temporal = 2>]
 
 // expected-error @below {{has 3 layers, which do not make 4 pipeline stages; 1 to 3 stages work}}

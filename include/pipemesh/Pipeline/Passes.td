@@ -24,7 +24,8 @@ def AssignStagesPass : Pass<"pm-assign-stages", "::mlir::ModuleOp"> {
       pieces of about equal cost.
     - Other forward ops, and reshards, stay with the last of the ops that they
       need; those that need none go to the first stage that uses them. No op is
-      on an earlier stage than what it needs.
+      on an earlier stage than what it needs, nor on a later one than an op that
+      needs it and carries a stage.
     - A backward op goes to the stage of its forward op, which has the same
       location (or, without locations, reads the same values), but on no later
       one than a gradient that it needs. The sum of a value's gradients is thus on
