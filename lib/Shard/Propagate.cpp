@@ -387,8 +387,8 @@ void Propagation::settle(OpInfo &info) {
     operands.push_back(&states.find(operand)->second.sharding);
   for (Value result : op->getResults())
     results.push_back(&states.find(result)->second.sharding);
-  FactorAxes factors = chooseFactorAxes(op, info.rule, mesh, operands, results,
-                                        info.bound);
+  FactorAxes factors =
+      chooseFactorAxes(op, info.rule, mesh, operands, results, info.bound);
   OpShardings shardings =
       inferOpShardings(op, info.rule, factors, mesh, operands,
                        [&](unsigned index, StringAttr axis) {

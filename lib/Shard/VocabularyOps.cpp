@@ -55,9 +55,8 @@ public:
     if (!block.limit)
       return value;
     Type i32 = builder.getI32Type();
-    Value exists =
-        compare(places(value, i32), spread(block.limit, value, i32),
-                ComparisonDirection::LT);
+    Value exists = compare(places(value, i32), spread(block.limit, value, i32),
+                           ComparisonDirection::LT);
     return select(exists, value, splat(otherwise, value));
   }
   /// The same, by the opposite condition.
