@@ -56,7 +56,8 @@ private:
   void convertVocabularyOp(Operation *op, const Notes &notes);
   /// `value` with what lies behind the end of this rank's block replaced by
   /// what does not count in a reduction.
-  Value mask(Location loc, Value value, const Notes::Mask &mask, Axes axes);
+  Value mask(Location loc, Value value, const Notes::Mask &mask,
+             ArrayRef<StringAttr> axes);
   /// `size` minus the offset of this rank's block.
   Value limitOf(Location loc, ArrayRef<StringAttr> axes, int64_t size,
                 int64_t blockSize);
@@ -308,7 +309,7 @@ Value Partitioner::limitOf(Location loc, ArrayRef<StringAttr> axes,
 }
 
 Value Partitioner::mask(Location loc, Value value, const Notes::Mask &mask,
-                        Axes axes) {
+                        ArrayRef<StringAttr> axes) {
   stablehlo::TensorBuilder b(builder, loc);
   auto type = cast<RankedTensorType>(value.getType());
   Value limit = limitOf(loc, axes, mask.size, type.getDimSize(mask.dim));
