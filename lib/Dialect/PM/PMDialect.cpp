@@ -108,6 +108,17 @@ static LogicalResult verifyValueAttribute(Operation *op, NamedAttribute attr,
       !isa<StringAttr>(attr.getValue()))
     return op->emitOpError("'") << name << "' must be a string, but is "
                                 << attr.getValue();
+  // On blocks of which the last are short.
+  if (name == "pm.global_type") {
+    auto whole = dyn_cast<TypeAttr>(attr.getValue());
+    auto tensor =
+        whole ? dyn_cast<RankedTensorType>(whole.getValue()) : nullptr;
+    auto local = dyn_cast<RankedTensorType>(type);
+    if (!tensor || !local || tensor.getRank() != local.getRank())
+      return op->emitOpError("'pm.global_type' must be a tensor type of the "
+                             "rank of ")
+             << type << ", but is " << attr.getValue();
+  }
   if (name == kBufferAttr && !isa<FlatSymbolRefAttr>(attr.getValue()))
     return op->emitOpError("'pm.buffer' must be a symbol, but is ")
            << attr.getValue();
