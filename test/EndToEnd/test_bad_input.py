@@ -217,6 +217,16 @@ class BadCompilation(BadInputTest):
         self.refused_pmc(["zigzag", "1f1b", "gpipe"],
                          "--strategy=pp=2,mb=2,schedule=zigzag")
 
+    def test_strategies_of_later_versions(self):
+        for strategy, word in (("ep=2", "ep"), ("cp=2", "cp"), ("sp=2", "sp"),
+                               ("zero=1", "zero"), ("chunks=2", "chunks"),
+                               ("stages=2", "stages"),
+                               ("recompute=1", "recompute"),
+                               ("schedule=zb-h1", "zb-h1")):
+            with self.subTest(strategy):
+                self.refused_pmc([f"'{word}' is", "of a later version"],
+                                 f"--strategy=dp=2,{strategy}")
+
     def test_tensor_parallel_sizes_that_cannot_be(self):
         for strategy in ("tp", "tp=0", "tp=-1", "tp=two", "tp=2,tp=2"):
             with self.subTest(strategy):
@@ -366,6 +376,13 @@ class BadRun(BadInputTest):
                 with open(path, "w") as file:
                     file.write(text)
                 self.refused_run("manifest.json")
+
+    def test_manifest_whose_parameter_has_another_shape_than_its_buffer(self):
+        with open(os.path.join(self.bundle, "manifest.json")) as file:
+            parameters = json.load(file)["parameters"]
+        parameters[0]["shape"] = [255, 32]
+        self.change_manifest(parameters=parameters)
+        self.refused_run(parameters[0]["name"], "255", "256")
 
     def test_missing_weights(self):
         os.remove(self.weights)

@@ -1,0 +1,19 @@
+// RUN: pmopt %s --split-input-file --verify-diagnostics
+
+// expected-error@below {{'pm.stored_shape' array<i64: 8, 25> has 200 elements, but the value of type 'tensor<8x3x8xf32>' has 192}}
+func.func @stored_elements(%w: tensor<8x3x8xf32> {pm.stored_shape = array<i64: 8, 25>}) {
+  return
+}
+
+// -----
+
+// expected-error@below {{'pm.stored_shape' must be an array<i64> for a tensor of static shape, but is "8x24" for 'tensor<8x3x8xf32>'}}
+func.func @stored_text(%w: tensor<8x3x8xf32> {pm.stored_shape = "8x24"}) {
+  return
+}
+
+// -----
+
+// expected-error@below {{'pm.schedule' must be the name of a schedule, but is 1 : i64}}
+module attributes {pm.schedule = 1 : i64} {
+}
