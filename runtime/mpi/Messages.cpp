@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <sched.h>
 
 namespace pipemesh::runtime {
 
@@ -30,14 +29,11 @@ void Idle::wait() {
 #endif
     return;
   }
+  // A yield would give the core to whoever computes for a whole slice of time;
+  // who sleeps gets it back soon. 10 microseconds, and twice as long every
+  // sixteen rounds, up to 160.
   int beyond = rounds - idleSpin;
-  constexpr int yields = 20;
-  if (beyond <= yields) {
-    sched_yield();
-    return;
-  }
-  // 20 microseconds, and twice as long every eight rounds, up to 320.
-  timespec pause = {0, 20'000L << std::min((beyond - yields) / 8, 4)};
+  timespec pause = {0, 10'000L << std::min(beyond / 16, 4)};
   nanosleep(&pause, nullptr);
 }
 

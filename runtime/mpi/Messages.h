@@ -46,7 +46,7 @@ private:
 };
 
 /// What a poll does when nothing has happened: a short while it polls again,
-/// then it gives the core to others, then it sleeps for longer and longer.
+/// then it sleeps for longer and longer.
 class Idle {
 public:
   void wait();
@@ -55,7 +55,7 @@ private:
   int rounds = 0;
 };
 
-/// Rounds that `Idle` polls without giving the core away; set at the start.
+/// Rounds that `Idle` polls without sleeping; set at the start.
 extern int idleSpin;
 
 } // namespace pipemesh::runtime

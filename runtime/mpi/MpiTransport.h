@@ -8,7 +8,7 @@
 namespace pipemesh::runtime {
 
 /// Starts MPI; the process runs the rank of its number. Data goes by
-/// nonblocking messages between pairs of ranks that are polled, with yields and
+/// nonblocking messages between pairs of ranks that are polled, with
 /// short sleeps in between, because ranks may outnumber cores. Collectives
 /// reduce in the order of the ranks. Called once in a process.
 std::shared_ptr<Transport> startMpi();
