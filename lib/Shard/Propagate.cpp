@@ -332,7 +332,9 @@ Value Propagation::reshard(Value value, const ValueSharding &target,
   if (phaseOf)
     if (Attribute phase = phaseOf->getAttr(pm::kPhaseAttr))
       op->setAttr(pm::kPhaseAttr, phase);
-  states[op.getResult()] = {target, true};
+  State &state = states[op.getResult()];
+  state.sharding = target;
+  state.fixed = true;
   known = op.getResult();
   return known;
 }

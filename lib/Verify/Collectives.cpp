@@ -24,16 +24,14 @@ static LogicalResult axisIndex(Evaluator &evaluator, Operation *op,
            << "' is not one of the mesh that the program runs on";
   RankTensors result(grid.getNumRanks());
   for (unsigned rank : active)
-    result[rank] =
-        Tensor::splat(cast<RankedTensorType>(op->getResult(0).getType()),
-                      grid.getCoordinate(index.getAxis(), rank,
-                                         evaluator.getMicroBatch()));
+    result[rank] = Tensor::splat(
+        cast<RankedTensorType>(op->getResult(0).getType()),
+        grid.getCoordinate(index.getAxis(), rank, evaluator.getMicroBatch()));
   evaluator.bindOn(op->getResult(0), result, active);
   return success();
 }
 
-template <typename T>
-static T joinTwo(pm::ReductionKind kind, T a, T b) {
+template <typename T> static T joinTwo(pm::ReductionKind kind, T a, T b) {
   switch (kind) {
   case pm::ReductionKind::Sum:
     return a + b;
@@ -51,8 +49,7 @@ void joinInto(Tensor &sum, const Tensor &part, pm::ReductionKind kind) {
     if (sum.isFloat())
       sum.floats()[i] = joinTwo(kind, sum.floats()[i], part.floats()[i]);
     else
-      sum.ints()[i] =
-          format.wrap(joinTwo(kind, sum.ints()[i], part.ints()[i]));
+      sum.ints()[i] = format.wrap(joinTwo(kind, sum.ints()[i], part.ints()[i]));
   }
 }
 
@@ -70,17 +67,26 @@ getAxes(const RankGrid &grid, Operation *op, ArrayAttr list) {
   return axes;
 }
 
-/// The members of the rank's group, in the order of ranks; all must be here.
-static FailureOr<SmallVector<unsigned>> getMembers(const RankGrid &grid,
-                                                   Operation *op, unsigned rank,
-                                                   ArrayRef<StringRef> axes,
-                                                   ArrayRef<unsigned> active) {
-  SmallVector<unsigned> group = grid.getGroup(rank, axes);
-  for (unsigned member : group)
-    if (!llvm::is_contained(active, member))
-      return op->emitError("rank ") << rank << " waits here for rank " << member
-                                    << ", which took another branch";
-  return group;
+/// Calls evaluate(members) for each group of the active ranks that differ on
+/// the axes, its members in the order of ranks; all of a group must be here.
+static LogicalResult
+forEachGroup(const RankGrid &grid, Operation *op, ArrayRef<StringRef> axes,
+             ArrayRef<unsigned> active,
+             llvm::function_ref<void(ArrayRef<unsigned>)> evaluate) {
+  llvm::SmallDenseSet<unsigned> done;
+  for (unsigned rank : active) {
+    if (done.contains(rank))
+      continue;
+    SmallVector<unsigned> group = grid.getGroup(rank, axes);
+    for (unsigned member : group)
+      if (!llvm::is_contained(active, member))
+        return op->emitError("rank ")
+               << rank << " waits here for rank " << member
+               << ", which took another branch";
+    done.insert(group.begin(), group.end());
+    evaluate(group);
+  }
+  return success();
 }
 
 static Tensor joinParts(const RankTensors &parts, ArrayRef<unsigned> group,
@@ -101,16 +107,13 @@ static LogicalResult allReduce(Evaluator &evaluator, Operation *op,
   for (unsigned index = 0; index < op->getNumOperands(); ++index) {
     const RankTensors parts = evaluator.lookup(op->getOperand(index));
     RankTensors results(grid.getNumRanks());
-    for (unsigned rank : active) {
-      if (results[rank])
-        continue;
-      auto group = getMembers(grid, op, rank, *axes, active);
-      if (failed(group))
-        return failure();
-      Tensor sum = joinParts(parts, *group, reduce.getKind());
-      for (unsigned member : *group)
+    auto evaluate = [&](ArrayRef<unsigned> group) {
+      Tensor sum = joinParts(parts, group, reduce.getKind());
+      for (unsigned member : group)
         results[member] = sum;
-    }
+    };
+    if (failed(forEachGroup(grid, op, *axes, active, evaluate)))
+      return failure();
     evaluator.bindOn(op->getResult(index), results, active);
   }
   return success();
@@ -151,20 +154,17 @@ static LogicalResult allGather(Evaluator &evaluator, Operation *op,
     return failure();
   const RankTensors parts = evaluator.lookup(gather.getInput());
   RankTensors results(grid.getNumRanks());
-  for (unsigned rank : active) {
-    if (results[rank])
-      continue;
-    auto group = getMembers(grid, op, rank, *axes, active);
-    if (failed(group))
-      return failure();
+  auto evaluate = [&](ArrayRef<unsigned> group) {
     Tensor whole =
         Tensor::poison(cast<RankedTensorType>(gather.getResult().getType()));
-    for (unsigned member : *group)
+    for (unsigned member : group)
       copyBlock(parts[member], whole, gather.getDim(),
                 getBlock(grid, *axes, member));
-    for (unsigned member : *group)
+    for (unsigned member : group)
       results[member] = whole;
-  }
+  };
+  if (failed(forEachGroup(grid, op, *axes, active, evaluate)))
+    return failure();
   evaluator.bindOn(gather.getResult(), results, active);
   return success();
 }
@@ -178,20 +178,17 @@ static LogicalResult reduceScatter(Evaluator &evaluator, Operation *op,
     return failure();
   const RankTensors parts = evaluator.lookup(scatter.getInput());
   RankTensors results(grid.getNumRanks());
-  for (unsigned rank : active) {
-    if (results[rank])
-      continue;
-    auto group = getMembers(grid, op, rank, *axes, active);
-    if (failed(group))
-      return failure();
-    Tensor sum = joinParts(parts, *group, scatter.getKind());
-    for (unsigned member : *group) {
+  auto evaluate = [&](ArrayRef<unsigned> group) {
+    Tensor sum = joinParts(parts, group, scatter.getKind());
+    for (unsigned member : group) {
       results[member] =
           Tensor::poison(cast<RankedTensorType>(scatter.getResult().getType()));
       copyBlock(sum, results[member], scatter.getDim(),
                 getBlock(grid, *axes, member));
     }
-  }
+  };
+  if (failed(forEachGroup(grid, op, *axes, active, evaluate)))
+    return failure();
   evaluator.bindOn(scatter.getResult(), results, active);
   return success();
 }

@@ -28,24 +28,42 @@ const char *collectiveName(uint32_t opcode) {
                                             : "all-reduce";
 }
 
-std::string mismatch(const pmrt_instruction &a, const pmrt_instruction &b) {
-  const pmrt_collective &x = collectiveOf(a), &y = collectiveOf(b);
+Signature signatureOf(const pmrt_instruction &instruction) {
+  const pmrt_collective &collective = collectiveOf(instruction);
+  Signature signature = {};
+  signature.opcode = instruction.opcode;
+  signature.sequence = collective.sequence;
+  signature.dtype = collective.dtype;
+  signature.reduction = collective.reduction;
+  signature.numOperands = instruction.num_operands;
+  bool reduce = instruction.opcode == PMRT_OP_ALL_REDUCE;
+  signature.outer = reduce ? 1 : collective.outer;
+  // FNV-1a over whole counts.
+  signature.counts = 14695981039346656037u;
+  for (uint32_t i = 0; i < instruction.num_operands; ++i) {
+    signature.elements += collective.counts[i];
+    signature.counts =
+        (signature.counts ^ collective.counts[i]) * 1099511628211u;
+  }
+  return signature;
+}
+
+std::string mismatch(const Signature &a, const Signature &b) {
   if (a.opcode != b.opcode)
     return "they are of two kinds";
-  if (x.sequence != y.sequence)
-    return cat("number ", x.sequence, " against ", y.sequence);
-  if (x.dtype != y.dtype)
-    return cat("type ", x.dtype, " against ", y.dtype);
-  if (x.reduction != y.reduction)
-    return cat("reduction ", x.reduction, " against ", y.reduction);
-  if (a.num_operands != b.num_operands)
-    return cat(a.num_operands, " operands against ", b.num_operands);
-  for (uint32_t i = 0; i < a.num_operands; ++i)
-    if (x.counts[i] != y.counts[i])
-      return cat(x.counts[i], " elements against ", y.counts[i]);
-  if (a.opcode != PMRT_OP_ALL_REDUCE && x.outer != y.outer)
-    return cat(x.outer, " rows against ", y.outer);
-  return "";
+  if (a.sequence != b.sequence)
+    return cat("number ", a.sequence, " against ", b.sequence);
+  if (a.dtype != b.dtype)
+    return cat("type ", a.dtype, " against ", b.dtype);
+  if (a.reduction != b.reduction)
+    return cat("reduction ", a.reduction, " against ", b.reduction);
+  if (a.numOperands != b.numOperands)
+    return cat(a.numOperands, " operands against ", b.numOperands);
+  if (a.outer != b.outer)
+    return cat(a.outer, " rows against ", b.outer);
+  if (a.elements != b.elements)
+    return cat(a.elements, " elements against ", b.elements);
+  return a.counts != b.counts ? "operands of other sizes" : "";
 }
 
 uint64_t operandBytes(const pmrt_instruction &instruction) {

@@ -17,8 +17,18 @@ uint64_t dtypeSize(uint32_t dtype);
 /// "all-reduce", "all-gather", "reduce-scatter".
 const char *collectiveName(uint32_t opcode);
 
-/// Why two members cannot meet in these instructions; empty when they can.
-std::string mismatch(const pmrt_instruction &a, const pmrt_instruction &b);
+/// What the members of a collective must agree on; plain bytes, so that one
+/// process can send it to another.
+struct Signature {
+  uint32_t opcode, sequence, dtype, reduction, numOperands, unused;
+  uint64_t outer, elements; ///< elements of all counts
+  uint64_t counts;          ///< a digest of each of them
+};
+
+Signature signatureOf(const pmrt_instruction &instruction);
+
+/// Why two members cannot meet; empty when they can.
+std::string mismatch(const Signature &a, const Signature &b);
 
 /// Elements of member `index`'s piece in a row of an all-gather or a
 /// reduce-scatter, without its padding.

@@ -38,7 +38,8 @@ uint64_t ThreadGroup::run(int64_t member, const pmrt_instruction &instruction,
   calls[member].pointers = pointers;
   uint64_t waited = meet(member, patience);
   if (calls[0].instruction != &instruction) {
-    std::string problem = mismatch(*calls[0].instruction, instruction);
+    std::string problem =
+        mismatch(signatureOf(*calls[0].instruction), signatureOf(instruction));
     if (!problem.empty())
       fail(describe(instruction), " meets ", describe(*calls[0].instruction),
            " of rank ", ranks[0], ": ", problem);

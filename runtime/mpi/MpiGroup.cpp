@@ -18,51 +18,18 @@ namespace {
 
 /// In front of a member's first message.
 struct Header {
-  uint32_t opcode, sequence, dtype, reduction, numOperands, unused;
-  uint64_t outer, elements;
-  uint64_t counts; ///< a digest of all of them
-  char text[136];  ///< describe()
+  Signature signature;
+  char text[136]; ///< describe()
 };
 
 } // namespace
 
 static Header headerOf(const pmrt_instruction &instruction) {
-  const pmrt_collective &collective = collectiveOf(instruction);
   Header header = {};
-  header.opcode = instruction.opcode;
-  header.sequence = collective.sequence;
-  header.dtype = collective.dtype;
-  header.reduction = collective.reduction;
-  header.numOperands = instruction.num_operands;
-  bool reduce = instruction.opcode == PMRT_OP_ALL_REDUCE;
-  header.outer = reduce ? 1 : collective.outer;
-  header.counts = 14695981039346656037u;
-  for (uint32_t i = 0; i < instruction.num_operands; ++i) {
-    header.elements += collective.counts[i];
-    header.counts = (header.counts ^ collective.counts[i]) * 1099511628211u;
-  }
+  header.signature = signatureOf(instruction);
   std::string text = describe(instruction);
   text.copy(header.text, sizeof(header.text) - 1);
   return header;
-}
-
-/// Why members cannot meet; empty when they can.
-static std::string mismatch(const Header &a, const Header &b) {
-  if (a.opcode != b.opcode)
-    return "they are of two kinds";
-  if (a.sequence != b.sequence)
-    return cat("number ", a.sequence, " against ", b.sequence);
-  if (a.dtype != b.dtype)
-    return cat("type ", a.dtype, " against ", b.dtype);
-  if (a.reduction != b.reduction)
-    return cat("reduction ", a.reduction, " against ", b.reduction);
-  if (a.numOperands != b.numOperands)
-    return cat(a.numOperands, " operands against ", b.numOperands);
-  if (a.outer != b.outer)
-    return cat(a.outer, " rows against ", b.outer);
-  if (a.elements != b.elements)
-    return cat(a.elements, " elements against ", b.elements);
-  return a.counts != b.counts ? "operands of other sizes" : "";
 }
 
 static int64_t edge(int64_t part, int64_t parts, int64_t whole) {
@@ -128,7 +95,7 @@ uint64_t MpiGroup::run(int64_t member, const pmrt_instruction &instruction,
       continue;
     Header theirs;
     std::memcpy(&theirs, firsts.data() + other * stride, sizeof(theirs));
-    std::string problem = mismatch(theirs, header);
+    std::string problem = mismatch(theirs.signature, header.signature);
     if (!problem.empty())
       fail(describe(instruction), " meets ", theirs.text, " of rank ",
            ranks[other], ": ", problem);
@@ -186,6 +153,19 @@ void MpiGroup::useSmall(int64_t member, const pmrt_instruction &instruction,
   }
 }
 
+template <typename Incoming, typename Outgoing>
+uint64_t MpiGroup::exchange(int64_t member, Tag which, Incoming incoming,
+                            Outgoing outgoing, const Patience &patience) {
+  Messages messages(communicator);
+  for (int64_t other = 0; other < size(); ++other)
+    if (Piece piece = incoming(other); other != member && piece.bytes)
+      messages.receive(piece.data, piece.bytes, ranks[other], tag(which));
+  for (int64_t other = 0; other < size(); ++other)
+    if (Piece piece = outgoing(other); other != member && piece.bytes)
+      messages.send(piece.data, piece.bytes, ranks[other], tag(which));
+  return messages.wait(patience);
+}
+
 uint64_t MpiGroup::largeAllReduce(int64_t member,
                                   const pmrt_instruction &instruction,
                                   void *const *pointers,
@@ -199,17 +179,17 @@ uint64_t MpiGroup::largeAllReduce(int64_t member,
   int64_t members = this->size();
   auto begin = [&](int64_t part) { return edge(part, members, total) * size; };
   uint64_t first = begin(member), length = begin(member + 1) - first;
+  auto lengthOf = [&](int64_t part) { return begin(part + 1) - begin(part); };
   staging.resize(members * length);
-  Messages parts(communicator);
-  for (int64_t other = 0; other < members; ++other)
-    if (other != member && length)
-      parts.receive(staging.data() + other * length, length, ranks[other],
-                    tag(Data));
-  for (int64_t other = 0; other < members; ++other)
-    if (uint64_t count = begin(other + 1) - begin(other);
-        other != member && count)
-      parts.send(data + begin(other), count, ranks[other], tag(Data));
-  uint64_t waited = parts.wait(patience);
+  uint64_t waited = exchange(
+      member, Data,
+      [&](int64_t other) {
+        return Piece{staging.data() + other * length, length};
+      },
+      [&](int64_t other) {
+        return Piece{data + begin(other), lengthOf(other)};
+      },
+      patience);
 
   std::vector<const void *> arrays;
   for (int64_t other = 0; other < members; ++other)
@@ -218,15 +198,12 @@ uint64_t MpiGroup::largeAllReduce(int64_t member,
   reduceInto(data + first, arrays.data(), members, length / size,
              collective.dtype, collective.reduction);
 
-  Messages results(communicator);
-  for (int64_t other = 0; other < members; ++other)
-    if (uint64_t count = begin(other + 1) - begin(other);
-        other != member && count)
-      results.receive(data + begin(other), count, ranks[other], tag(Result));
-  for (int64_t other = 0; other < members; ++other)
-    if (other != member && length)
-      results.send(data + first, length, ranks[other], tag(Result));
-  waited += results.wait(patience);
+  waited += exchange(
+      member, Result,
+      [&](int64_t other) {
+        return Piece{data + begin(other), lengthOf(other)};
+      },
+      [&](int64_t) { return Piece{data + first, length}; }, patience);
   unpack(instruction, pointers, data);
   return waited;
 }
@@ -256,15 +233,14 @@ uint64_t MpiGroup::largeAllGather(int64_t member,
   copyRows(pack.data(), valid(member), block, piece, rows, valid(member));
   copyRows(all + member * piece, row, block, piece, rows, valid(member));
   staging.resize(this->size() * rows * piece);
-  Messages messages(communicator);
-  for (int64_t other = 0; other < this->size(); ++other)
-    if (other != member && valid(other))
-      messages.receive(staging.data() + other * rows * piece,
-                       rows * valid(other), ranks[other], tag(Data));
-  for (int64_t other = 0; other < this->size(); ++other)
-    if (other != member && valid(member))
-      messages.send(pack.data(), rows * valid(member), ranks[other], tag(Data));
-  uint64_t waited = messages.wait(patience);
+  uint64_t waited = exchange(
+      member, Data,
+      [&](int64_t other) {
+        return Piece{staging.data() + other * rows * piece,
+                     rows * valid(other)};
+      },
+      [&](int64_t) { return Piece{pack.data(), rows * valid(member)}; },
+      patience);
   for (int64_t other = 0; other < this->size(); ++other)
     if (other != member)
       copyRows(all + other * piece, row, staging.data() + other * rows * piece,
@@ -291,16 +267,15 @@ uint64_t MpiGroup::largeReduceScatter(int64_t member,
              all + other * piece, row, rows, valid(other));
   uint64_t length = rows * valid(member);
   staging.resize(this->size() * length);
-  Messages messages(communicator);
-  for (int64_t other = 0; other < this->size(); ++other)
-    if (other != member && length)
-      messages.receive(staging.data() + other * length, length, ranks[other],
-                       tag(Data));
-  for (int64_t other = 0; other < this->size(); ++other)
-    if (other != member && valid(other))
-      messages.send(pack.data() + other * rows * piece, rows * valid(other),
-                    ranks[other], tag(Data));
-  uint64_t waited = messages.wait(patience);
+  uint64_t waited = exchange(
+      member, Data,
+      [&](int64_t other) {
+        return Piece{staging.data() + other * length, length};
+      },
+      [&](int64_t other) {
+        return Piece{pack.data() + other * rows * piece, rows * valid(other)};
+      },
+      patience);
   if (!length)
     return waited;
   std::vector<const void *> arrays;

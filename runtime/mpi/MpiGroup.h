@@ -24,7 +24,18 @@ public:
 private:
   enum Tag { First, Data, Result, Tags };
 
+  struct Piece {
+    std::byte *data;
+    uint64_t bytes;
+  };
+
   int tag(Tag which) const { return number * Tags + which; }
+
+  /// Receives incoming(other) from and sends outgoing(other) to every other
+  /// member, without the empty ones; returns the nanoseconds waited.
+  template <typename Incoming, typename Outgoing>
+  uint64_t exchange(int64_t member, Tag which, Incoming incoming,
+                    Outgoing outgoing, const Patience &patience);
 
   /// Operands in one piece of memory, `first` in front of which there is room.
   const std::byte *packed(const pmrt_instruction &instruction,

@@ -100,7 +100,7 @@ static ShardingRule concatenate(ConcatenateOp op) {
   RuleBuilder builder(op);
   SmallVector<unsigned> all;
   for (auto [dim, size] : llvm::enumerate(shapeOf(op.getResult()))) {
-    bool joined = static_cast<int64_t>(dim) == op.getDimension();
+    bool joined = dim == op.getDimension();
     int64_t factor = joined ? builder.replicated(size) : builder.parallel(size);
     builder.result(0, dim, factor);
     for (unsigned index = 0; index < op->getNumOperands(); ++index)

@@ -291,8 +291,8 @@ static const pmrt_instruction backward[] = {
 static const pmrt_operand reduce_operands[] = {{GRADIENT, RW, 0, WEIGHT_BYTES},
                                                {LOSS_SUM, RW, 0, 4}};
 static const uint64_t reduce_counts[] = {WEIGHTS, 1};
-static const pmrt_collective reduce_gradient = {0, PMRT_F32, PMRT_SUM, 0,
-                                                reduce_counts};
+static const pmrt_collective reduce_gradient = {0, PMRT_F32,      PMRT_SUM,
+                                                0, reduce_counts, 1};
 static const pmrt_operand finish_operands[] = {
     {LOSS_SUM, R, 0, 4},
     {COUNT, R, 0, 4},
