@@ -240,7 +240,7 @@ def peers(bench, args):
 # Meshes of one, two, four and eight ranks, with the micro-batches that fill their
 # pipelines. The batch of all ranks is the same on each.
 MESHES = ["dp=1",
-          "dp=2", "tp=2", "pp=2,mb=4",
+          "dp=2", "tp=2", "pp=2,mb=4", "pp=2,mb=8",
           "dp=4", "tp=4", "dp=2,tp=2", "dp=2,pp=2,mb=4", "pp=2,tp=2,mb=4",
           "pp=4,mb=8",
           "dp=8", "dp=4,tp=2", "dp=2,tp=4", "dp=2,pp=2,tp=2,mb=4",
@@ -359,7 +359,7 @@ def main():
                         "environment variable PIPEMESH_JAX_PYTHON)")
     parser.add_argument("--mesh", action="append", metavar="AXES",
                         help="of meshes: one to measure, once for each (default: "
-                        "fifteen of them)")
+                        "sixteen of them)")
     args = parser.parse_args()
     if args.what == "peers" and not (args.torch_python or args.jax_python):
         parser.error("peers needs --torch-python or --jax-python")
