@@ -26,14 +26,17 @@ FailureOr<RankedTensorType> pipemesh::localTypeOf(Location loc,
                                                   const MeshAxes &mesh,
                                                   bool temporal) {
   SmallVector<int64_t> shape(global.getShape());
-  for (auto [dim, axes] : llvm::enumerate(sharding.dims)) {
+  for (auto [dim, cut] : llvm::enumerate(sharding.dims)) {
+    const Axes &axes = cut.axes;
     bool anyTemporal = llvm::any_of(
         axes, [&](StringAttr axis) { return mesh.isTemporal(axis); });
     if (!anyTemporal) {
       int64_t blocks = 1;
       for (StringAttr axis : axes)
         blocks *= mesh.sizeOf(axis);
-      shape[dim] = llvm::divideCeil(shape[dim], blocks);
+      shape[dim] = cut.block && blocks > 1
+                       ? cut.block
+                       : llvm::divideCeil(shape[dim], blocks);
       continue;
     }
     bool behindTemporal = false;

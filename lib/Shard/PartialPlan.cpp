@@ -56,8 +56,8 @@ double PartialPlan::wire(Value value, ArrayRef<StringAttr> axes) const {
   if (ranks == 1)
     return 0;
   double bytes = byteSizeOf(value.getType()), runs = 1;
-  for (const Axes &dim : infos.find(value)->second.sharding.dims)
-    for (StringAttr axis : dim) {
+  for (const DimCut &dim : infos.find(value)->second.sharding.dims)
+    for (StringAttr axis : dim.axes) {
       if (mesh.isTemporal(axis))
         runs *= mesh.sizeOf(axis);
       else

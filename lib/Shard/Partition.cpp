@@ -172,7 +172,7 @@ LogicalResult Partitioner::takeNotes(Operation *op) {
         cast<RankedTensorType>(op->getOperand(0).getType()).getShape().begin(),
         cast<RankedTensorType>(op->getOperand(0).getType()).getShape().end());
   if (auto place = getVocabularyDim(op)) {
-    own.vocabulary = cutting(shardings[place->value].dims[place->dim]);
+    own.vocabulary = cutting(shardings[place->value].dims[place->dim].axes);
     own.vocabularySize =
         cast<RankedTensorType>(place->value.getType()).getDimSize(place->dim);
   }
@@ -184,7 +184,7 @@ LogicalResult Partitioner::takeNotes(Operation *op) {
     for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
       auto type = cast<RankedTensorType>(operand.getType());
       for (unsigned dim = 0; dim < type.getRank(); ++dim) {
-        const Axes &axes = shardings[operand].dims[dim];
+        const Axes &axes = shardings[operand].dims[dim].axes;
         if (!isUneven(type.getDimSize(dim), axes, mesh))
           continue;
         ArrayRef<int64_t> factors = rule.operands[index][dim];
@@ -244,7 +244,7 @@ LogicalResult Partitioner::convert(Operation *op) {
     Value operand = op->getOperand(mask.operand);
     ValueSharding sharding = shardings[operand];
     Value masked = this->mask(op->getLoc(), operand, mask,
-                              cutting(sharding.dims[mask.dim]));
+                              cutting(sharding.dims[mask.dim].axes));
     shardings[masked] = sharding;
     op->setOperand(mask.operand, masked);
   }
@@ -368,8 +368,8 @@ LogicalResult Partitioner::convertConstant(stablehlo::ConstantOp op) {
   }
   // Each rank holds the whole constant, and takes its block.
   SmallVector<SmallVector<StringAttr, 2>> axes;
-  for (const Axes &dim : shardings[op.getResult()].dims)
-    axes.push_back(cutting(dim));
+  for (const DimCut &dim : shardings[op.getResult()].dims)
+    axes.push_back(cutting(dim.axes));
   builder.setInsertionPointAfter(op);
   SmallVector<OpOperand *> uses;
   for (OpOperand &use : op.getResult().getUses())
@@ -386,7 +386,7 @@ LogicalResult Partitioner::convertIota(stablehlo::IotaOp op) {
   if (failed(type))
     return failure();
   unsigned dim = op.getIotaDimension();
-  Axes axes = cutting(shardings[op.getResult()].dims[dim]);
+  Axes axes = cutting(shardings[op.getResult()].dims[dim].axes);
   op.getResult().setType(*type);
   if (axes.empty())
     return success();
@@ -425,7 +425,7 @@ Value Partitioner::convertStep(pm::ReshardOp op, Value value,
   // The dimension's size after the step, of all ranks' blocks.
   auto type = cast<RankedTensorType>(value.getType());
   SmallVector<int64_t> shape(type.getShape());
-  Axes left = before.dims[step.dim];
+  Axes left = before.dims[step.dim].axes;
   if (step.kind == ReshardStep::AllGather)
     left.truncate(left.size() - step.axes.size());
   else
@@ -447,8 +447,8 @@ LogicalResult Partitioner::convertReshard(pm::ReshardOp op) {
   ValueSharding source(op.getSource()), target(op.getTarget());
   auto onlyCutting = [&](const ValueSharding &sharding) {
     ValueSharding list = sharding;
-    for (Axes &axes : list.dims)
-      axes = cutting(axes);
+    for (DimCut &dim : list.dims)
+      dim.axes = cutting(dim.axes);
     list.partial = cutting(list.partial);
     return list;
   };
@@ -472,7 +472,7 @@ LogicalResult Partitioner::convertReshard(pm::ReshardOp op) {
     if (step.kind == ReshardStep::Slice) {
       cuts.resize(global.getRank());
       cuts[step.dim].append(step.axes);
-      now.dims[step.dim].append(step.axes);
+      now.dims[step.dim].axes.append(step.axes);
       continue;
     }
     cut();
@@ -481,9 +481,10 @@ LogicalResult Partitioner::convertReshard(pm::ReshardOp op) {
     if (Attribute phase = op->getAttr(pm::kPhaseAttr))
       value.getDefiningOp()->setAttr(pm::kPhaseAttr, phase);
     if (step.kind == ReshardStep::AllGather)
-      now.dims[step.dim].truncate(now.dims[step.dim].size() - step.axes.size());
+      now.dims[step.dim].axes.truncate(now.dims[step.dim].axes.size() -
+                                       step.axes.size());
     else if (step.kind == ReshardStep::ReduceScatter)
-      now.dims[step.dim].append(step.axes);
+      now.dims[step.dim].axes.append(step.axes);
   }
   cut();
   if (Attribute phase = op->getAttr(pm::kPhaseAttr))

@@ -24,7 +24,7 @@ struct State {
   bool fixed = false;
   /// Of an annotation with priorities: what it gives, and the priority of each
   /// dimension. A dimension is empty until its turn.
-  SmallVector<Axes> given;
+  SmallVector<DimCut> given;
   SmallVector<int64_t> priorities;
 };
 
@@ -78,7 +78,7 @@ private:
   void reveal(int64_t priority);
   FactorAxes factorsOf(OpInfo &info, bool &anyCut);
   bool propagateDims(OpInfo &info);
-  bool extend(Value value, ArrayRef<Axes> dims);
+  bool extend(Value value, ArrayRef<DimCut> dims);
   void planPartialValues();
   void settle(OpInfo &info);
   void settleResults();
@@ -110,8 +110,8 @@ LogicalResult Propagation::checkAxes(Location loc,
                           << "', which the mesh '" << mesh.symbol().getValue()
                           << "' does not have";
   };
-  for (const Axes &axes : sharding.dims)
-    for (StringAttr axis : axes)
+  for (const DimCut &dim : sharding.dims)
+    for (StringAttr axis : dim.axes)
       if (failed(check(axis)))
         return failure();
   for (StringAttr axis : sharding.partial)
@@ -216,32 +216,33 @@ void Propagation::reveal(int64_t priority) {
     llvm::SmallDenseSet<StringAttr, 4> taken;
     for (auto [number, own] : llvm::enumerate(state.priorities))
       if (own < priority)
-        taken.insert(state.sharding.dims[number].begin(),
-                     state.sharding.dims[number].end());
+        taken.insert(state.sharding.dims[number].axes.begin(),
+                     state.sharding.dims[number].axes.end());
     for (auto [number, own] : llvm::enumerate(state.priorities)) {
       if (own < priority)
         continue;
-      Axes &axes = state.sharding.dims[number];
+      Axes &axes = state.sharding.dims[number].axes;
       axes.clear();
       if (own == priority)
-        llvm::copy_if(state.given[number], std::back_inserter(axes),
+        llvm::copy_if(state.given[number].axes, std::back_inserter(axes),
                       [&](StringAttr axis) { return !taken.contains(axis); });
     }
   }
 }
 
 /// Adds axes behind those that the dimensions have; returns whether it did.
-bool Propagation::extend(Value value, ArrayRef<Axes> dims) {
+bool Propagation::extend(Value value, ArrayRef<DimCut> dims) {
   State &state = states[value];
   if (state.fixed)
     return false;
-  SmallVector<Axes> next;
+  SmallVector<DimCut> next;
   llvm::SmallDenseSet<StringAttr, 4> seen;
   for (auto [old, wanted] : llvm::zip(state.sharding.dims, dims)) {
-    bool longer = old.size() < wanted.size() &&
-                  ArrayRef(wanted).take_front(old.size()) == ArrayRef(old);
+    ArrayRef<StringAttr> have = old.axes, want = wanted.axes;
+    bool longer =
+        have.size() < want.size() && want.take_front(have.size()) == have;
     next.push_back(longer ? wanted : old);
-    for (StringAttr axis : next.back())
+    for (StringAttr axis : next.back().axes)
       if (!seen.insert(axis).second)
         return false;
   }
@@ -282,7 +283,7 @@ FactorAxes Propagation::factorsOf(OpInfo &info, bool &anyCut) {
   auto add = [&](SmallVector<const ValueSharding *> &list, Value value) {
     list.push_back(&states.find(value)->second.sharding);
     anyCut |= llvm::any_of(list.back()->dims,
-                           [](const Axes &axes) { return !axes.empty(); });
+                           [](const DimCut &dim) { return !dim.axes.empty(); });
   };
   for (Value operand : info.op->getOperands())
     add(operands, operand);

@@ -63,9 +63,9 @@ static int64_t ranksOf(ArrayRef<StringAttr> axes, const MeshAxes &mesh) {
 
 double Search::bytesOf(const ValueSharding &sharding) const {
   double bytes = byteSizeOf(global);
-  for (auto [size, axes] : llvm::zip(global.getShape(), sharding.dims))
+  for (auto [size, cut] : llvm::zip(global.getShape(), sharding.dims))
     if (size > 0)
-      bytes = bytes / size * llvm::divideCeil(size, ranksOf(axes, mesh));
+      bytes = bytes / size * llvm::divideCeil(size, ranksOf(cut.axes, mesh));
   return bytes;
 }
 
@@ -101,19 +101,20 @@ void Search::expand(const Reached &at, Attribute key) {
     return llvm::is_contained(now.partial, axis);
   };
   auto isUsed = [&](StringAttr axis) {
-    return isPartial(axis) || llvm::any_of(now.dims, [&](const Axes &axes) {
-             return llvm::is_contained(axes, axis);
+    return isPartial(axis) || llvm::any_of(now.dims, [&](const DimCut &dim) {
+             return llvm::is_contained(dim.axes, axis);
            });
   };
   for (unsigned dim = 0; dim < now.dims.size(); ++dim) {
-    ArrayRef<StringAttr> have = now.dims[dim], want = target.dims[dim];
+    ArrayRef<StringAttr> have = now.dims[dim].axes,
+                         want = target.dims[dim].axes;
     if (have.size() < want.size() && want.take_front(have.size()) == have)
       for (size_t count = 1; have.size() + count <= want.size(); ++count) {
         Axes axes(want.slice(have.size(), count));
         if (!isNested(dim, have, axes))
           continue;
         ValueSharding next = now;
-        next.dims[dim].append(axes);
+        next.dims[dim].axes.append(axes);
         if (llvm::none_of(axes, isUsed))
           offer(at, key, {ReshardStep::Slice, axes, dim}, next, kSlice);
         if (!llvm::all_of(axes, [&](StringAttr axis) {
@@ -133,7 +134,7 @@ void Search::expand(const Reached &at, Attribute key) {
       if (!isNested(dim, rest, axes))
         continue;
       ValueSharding next = now;
-      next.dims[dim].assign(rest.begin(), rest.end());
+      next.dims[dim].axes.assign(rest.begin(), rest.end());
       int64_t ranks = ranksOf(axes, mesh);
       offer(at, key, {ReshardStep::AllGather, axes, dim}, next,
             collective(axes, ranks));
@@ -204,8 +205,8 @@ pipemesh::findReshard(RankedTensorType global, const ValueSharding &source,
   auto steps = Search(global, to, mesh).run(from);
   if (succeeded(steps))
     return steps;
-  for (auto [dim, axes] : llvm::enumerate(source.dims))
-    for (StringAttr axis : axes)
+  for (auto [dim, cut] : llvm::enumerate(source.dims))
+    for (StringAttr axis : cut.axes)
       if (mesh.isTemporal(axis)) {
         error = "dimension " + std::to_string(dim) +
                 " is cut over the temporal axis '" + axis.getValue().str() +

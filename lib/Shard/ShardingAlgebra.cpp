@@ -36,14 +36,15 @@ bool MeshAxes::isStage(StringAttr axis) const {
 ValueSharding::ValueSharding(pm::ShardingAttr attr)
     : partial(attr.getPartialAxes()), kind(attr.getPartialKind()) {
   for (pm::DimShardingAttr dim : attr.getDims())
-    dims.emplace_back(dim.getAxes());
+    dims.push_back({Axes(dim.getAxes()), dim.getBlockSize()});
 }
 
 pm::ShardingAttr ValueSharding::toAttr(const MeshAxes &mesh) const {
   MLIRContext *context = mesh.symbol().getContext();
   SmallVector<pm::DimShardingAttr> attrs;
-  for (const Axes &axes : dims)
-    attrs.push_back(pm::DimShardingAttr::get(context, axes));
+  for (const DimCut &dim : dims)
+    attrs.push_back(pm::DimShardingAttr::get(context, dim.axes, /*open=*/false,
+                                             /*priority=*/0, dim.block));
   return pm::ShardingAttr::get(context, mesh.symbol(), attrs, partial,
                                partial.empty() ? pm::ReductionKind::Sum : kind);
 }
@@ -207,13 +208,13 @@ static Candidate choose(ArrayRef<Candidate> candidates, const MeshAxes &mesh) {
   return best;
 }
 
-SmallVector<Axes> pipemesh::dimsOfFactors(ArrayRef<DimFactors> dims,
+SmallVector<DimCut> pipemesh::dimsOfFactors(ArrayRef<DimFactors> dims,
                                           const ShardingRule &rule,
                                           const FactorAxes &factors,
                                           const MeshAxes &mesh) {
-  SmallVector<Axes> result;
+  SmallVector<DimCut> result;
   for (const DimFactors &dim : dims) {
-    Axes &axes = result.emplace_back();
+    Axes &axes = result.emplace_back().axes;
     for (int64_t factor : dim) {
       axes.append(factors[factor]);
       if (productOf(factors[factor], mesh) != rule.factors[factor].size)
@@ -254,7 +255,7 @@ FactorAxes pipemesh::chooseFactorAxes(Operation *op, const ShardingRule &rule,
                   ArrayRef<SmallVector<DimFactors>> dims, TypeRange types) {
     for (unsigned index = 0; index < values.size(); ++index)
       for (unsigned dim = 0; dim < values[index]->dims.size(); ++dim)
-        readDim(values[index]->dims[dim], dims[index][dim], rule, unmerged,
+        readDim(values[index]->dims[dim].axes, dims[index][dim], rule, unmerged,
                 mesh, byteSizeOf(types[index]), candidates);
   };
   read(operands, rule.operands, op->getOperandTypes());

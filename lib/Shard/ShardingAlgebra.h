@@ -35,9 +35,23 @@ private:
   mlir::FlatSymbolRefAttr name;
 };
 
-/// A sharding in parts. Block sizes and priorities are not kept.
+/// How one dimension is cut. Member i of the axes, counted major to minor, has
+/// the elements from `i * block` on; the last blocks are short or empty. A block
+/// of 0 is the ceiling of the division, and the only form of it: 9 heads of 64
+/// over 2 as 6 + 3 is a cut of 576 with block 384, while 288 is written 0.
+struct DimCut {
+  Axes axes;
+  int64_t block = 0;
+
+  bool operator==(const DimCut &other) const {
+    return axes == other.axes && block == other.block;
+  }
+  bool operator!=(const DimCut &other) const { return !(*this == other); }
+};
+
+/// A sharding in parts. Priorities are not kept.
 struct ValueSharding {
-  llvm::SmallVector<Axes> dims;
+  llvm::SmallVector<DimCut> dims;
   /// In mesh order.
   Axes partial;
   pm::ReductionKind kind = pm::ReductionKind::Sum;
@@ -72,7 +86,7 @@ FactorAxes chooseFactorAxes(mlir::Operation *op, const ShardingRule &rule,
                             const FactorAxes &bound = {});
 
 /// The dimensions of a value whose factors are cut like this.
-llvm::SmallVector<Axes> dimsOfFactors(llvm::ArrayRef<DimFactors> dims,
+llvm::SmallVector<DimCut> dimsOfFactors(llvm::ArrayRef<DimFactors> dims,
                                       const ShardingRule &rule,
                                       const FactorAxes &factors,
                                       const MeshAxes &mesh);

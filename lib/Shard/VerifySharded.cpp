@@ -52,8 +52,8 @@ LogicalResult VerifySharded::read(Operation *op, Value value, const Twine &what,
                                  << "; after propagation all are closed";
   ValueSharding &sharding = shardings[value] = ValueSharding(attr);
   Axes all = sharding.partial;
-  for (const Axes &axes : sharding.dims)
-    all.append(axes);
+  for (const DimCut &dim : sharding.dims)
+    all.append(dim.axes);
   for (StringAttr axis : all)
     if (!mesh.has(axis))
       return op->emitError(what)

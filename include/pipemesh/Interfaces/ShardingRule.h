@@ -23,6 +23,10 @@ enum class FactorKind {
   Parallel,
   /// Summed (or maximised) over: sharding it makes the results partial.
   Reduction,
+  /// May be cut although results lack it: the op's own partitioning exchanges
+  /// what is needed (a row maximum, the pairs of an argmax) and gives whole
+  /// results. See lib/Shard/Partition.
+  Exchanged,
   /// Every shard needs all of it: the dimension must be replicated.
   NeedsReplication
 };

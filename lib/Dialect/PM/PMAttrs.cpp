@@ -91,13 +91,13 @@ void DimShardingAttr::print(AsmPrinter &printer) const {
 }
 
 //===----------------------------------------------------------------------===//
-// Sharding: <@mesh, [dims], partial = sum{"dp"}>
+// Sharding: <@mesh, [dims], partial = sum{"dp"}, replicated = {"tp"}>
 //===----------------------------------------------------------------------===//
 
 Attribute ShardingAttr::parse(AsmParser &parser, Type) {
   FlatSymbolRefAttr mesh;
   SmallVector<DimShardingAttr> dims;
-  SmallVector<StringAttr> partialAxes;
+  SmallVector<StringAttr> partialAxes, replicatedAxes;
   ReductionKind kind = ReductionKind::Sum;
   SMLoc loc = parser.getCurrentLocation();
   auto parseDim = [&]() -> ParseResult {
@@ -111,14 +111,26 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
   auto parseAxis = [&]() -> ParseResult {
     return parser.parseAttribute(partialAxes.emplace_back());
   };
+  auto parseReplicated = [&]() -> ParseResult {
+    return parser.parseAttribute(replicatedAxes.emplace_back());
+  };
   if (parser.parseLess() || parser.parseAttribute(mesh) ||
       parser.parseComma() ||
       parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseDim))
     return {};
-  if (succeeded(parser.parseOptionalComma())) {
+  while (succeeded(parser.parseOptionalComma())) {
     StringRef word;
     SMLoc wordLoc;
-    if (parser.parseKeyword("partial") || parser.parseEqual())
+    if (replicatedAxes.empty() &&
+        succeeded(parser.parseOptionalKeyword("replicated"))) {
+      if (parser.parseEqual() ||
+          parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces,
+                                         parseReplicated))
+        return {};
+      continue;
+    }
+    if (!partialAxes.empty() || parser.parseKeyword("partial") ||
+        parser.parseEqual())
       return {};
     wordLoc = parser.getCurrentLocation();
     if (parser.parseKeyword(&word))
@@ -136,7 +148,7 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
   if (parser.parseGreater())
     return {};
   return parser.getChecked<ShardingAttr>(loc, parser.getContext(), mesh, dims,
-                                         partialAxes, kind);
+                                         partialAxes, kind, replicatedAxes);
 }
 
 void ShardingAttr::print(AsmPrinter &printer) const {
@@ -150,6 +162,11 @@ void ShardingAttr::print(AsmPrinter &printer) const {
     llvm::interleaveComma(getPartialAxes(), printer);
     printer << "}";
   }
+  if (!getReplicatedAxes().empty()) {
+    printer << ", replicated = {";
+    llvm::interleaveComma(getReplicatedAxes(), printer);
+    printer << "}";
+  }
   printer << ">";
 }
 
@@ -157,14 +174,15 @@ LogicalResult ShardingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    FlatSymbolRefAttr mesh,
                                    ArrayRef<DimShardingAttr> dims,
                                    ArrayRef<StringAttr> partialAxes,
-                                   ReductionKind) {
+                                   ReductionKind,
+                                   ArrayRef<StringAttr> replicatedAxes) {
   llvm::StringSet<> seen;
   for (DimShardingAttr dim : dims)
     for (StringAttr axis : dim.getAxes())
       if (!seen.insert(axis.getValue()).second)
         return emitError() << "axis '" << axis.getValue()
                            << "' occurs twice in a sharding";
-  for (StringAttr axis : partialAxes)
+  for (StringAttr axis : llvm::concat<const StringAttr>(partialAxes, replicatedAxes))
     if (!seen.insert(axis.getValue()).second)
       return emitError() << "axis '" << axis.getValue()
                          << "' occurs twice in a sharding";

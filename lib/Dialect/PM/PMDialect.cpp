@@ -165,13 +165,43 @@ MeshOp pm::lookupMesh(Operation *op) {
   return {};
 }
 
+/// Where the sharding of a region's argument is: a loop carries value i from
+/// argument to argument and gives it as result i.
+static Value getCarrier(BlockArgument arg) {
+  Operation *parent = arg.getOwner()->getParentOp();
+  if (!parent || isa<FunctionOpInterface, ManualComputationOp>(parent) ||
+      parent->getNumResults() != arg.getOwner()->getNumArguments())
+    return {};
+  return parent->getResult(arg.getArgNumber());
+}
+
+/// What of the sharding of a manual computation's operand is left inside.
+static ShardingAttr withoutManualAxes(ManualComputationOp op,
+                                      ShardingAttr sharding) {
+  SmallVector<DimShardingAttr> dims;
+  for (DimShardingAttr dim : sharding.getDims()) {
+    SmallVector<StringAttr> axes(dim.getAxes());
+    llvm::erase_if(axes, [&](StringAttr axis) {
+      return llvm::is_contained(op.getManualAxes(), axis);
+    });
+    dims.push_back(DimShardingAttr::get(op.getContext(), axes, dim.getOpen(),
+                                        dim.getPriority(), dim.getBlockSize()));
+  }
+  return ShardingAttr::get(op.getContext(), sharding.getMesh(), dims);
+}
+
 ShardingAttr pm::getSharding(Value value) {
   if (auto arg = dyn_cast<BlockArgument>(value)) {
-    auto function = dyn_cast<FunctionOpInterface>(arg.getOwner()->getParentOp());
-    if (!function)
-      return {};
-    return function.getArgAttrOfType<ShardingAttr>(arg.getArgNumber(),
-                                                   kShardingAttr);
+    Operation *parent = arg.getOwner()->getParentOp();
+    if (auto function = dyn_cast_or_null<FunctionOpInterface>(parent))
+      return function.getArgAttrOfType<ShardingAttr>(arg.getArgNumber(),
+                                                     kShardingAttr);
+    if (auto manual = dyn_cast_or_null<ManualComputationOp>(parent))
+      return withoutManualAxes(
+          manual,
+          cast<ShardingAttr>(manual.getInShardings()[arg.getArgNumber()]));
+    Value carrier = getCarrier(arg);
+    return carrier ? getSharding(carrier) : ShardingAttr();
   }
   auto result = cast<OpResult>(value);
   auto list = result.getOwner()->getAttrOfType<ArrayAttr>(kShardingsAttr);
@@ -182,8 +212,12 @@ ShardingAttr pm::getSharding(Value value) {
 
 void pm::setSharding(Value value, ShardingAttr sharding) {
   if (auto arg = dyn_cast<BlockArgument>(value)) {
-    auto function = cast<FunctionOpInterface>(arg.getOwner()->getParentOp());
-    function.setArgAttr(arg.getArgNumber(), kShardingAttr, sharding);
+    if (Value carrier = getCarrier(arg))
+      return setSharding(carrier, sharding);
+    // Of a manual computation in_shardings tells.
+    if (auto function =
+            dyn_cast<FunctionOpInterface>(arg.getOwner()->getParentOp()))
+      function.setArgAttr(arg.getArgNumber(), kShardingAttr, sharding);
     return;
   }
   auto result = cast<OpResult>(value);

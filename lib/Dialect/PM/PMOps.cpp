@@ -1,4 +1,4 @@
-//===- PMOps.cpp - meshes, shardings, collectives, programs ---------------===//
+//===- PMOps.cpp - meshes, shardings and programs -------------------------===//
 
 #include "pipemesh/Dialect/PM/PM.h"
 #include "mlir/IR/Builders.h"
@@ -91,97 +91,6 @@ LogicalResult ReshardOp::verify() {
   if (failed(verifySharding(*this, "source", getSource(), getType())))
     return failure();
   return verifySharding(*this, "target", getTarget(), getType());
-}
-
-//===----------------------------------------------------------------------===//
-// AllReduceOp: sum(%a, %b) over ["dp"] on @mesh : types
-//===----------------------------------------------------------------------===//
-
-ParseResult AllReduceOp::parse(OpAsmParser &parser, OperationState &result) {
-  StringRef kindName;
-  SmallVector<OpAsmParser::UnresolvedOperand> operands;
-  SmallVector<Type> types;
-  ArrayAttr axes;
-  FlatSymbolRefAttr mesh;
-  SMLoc kindLoc = parser.getCurrentLocation(), operandLoc;
-  if (parser.parseKeyword(&kindName))
-    return failure();
-  auto kind = symbolizeReductionKind(kindName);
-  if (!kind)
-    return parser.emitError(kindLoc, "expected sum, max or min, but found '")
-           << kindName << "'";
-  operandLoc = parser.getCurrentLocation();
-  if (parser.parseOperandList(operands, AsmParser::Delimiter::Paren) ||
-      parser.parseKeyword("over") || parser.parseAttribute(axes) ||
-      parser.parseKeyword("on") || parser.parseAttribute(mesh) ||
-      parser.parseOptionalAttrDict(result.attributes) ||
-      parser.parseColonTypeList(types) ||
-      parser.resolveOperands(operands, types, operandLoc, result.operands))
-    return failure();
-  result.addTypes(types);
-  result.addAttribute("kind",
-                      ReductionKindAttr::get(parser.getContext(), *kind));
-  result.addAttribute("axes", axes);
-  result.addAttribute("mesh", mesh);
-  return success();
-}
-
-void AllReduceOp::print(OpAsmPrinter &printer) {
-  printer << " " << stringifyReductionKind(getKind()) << "(" << getInputs()
-          << ") over " << getAxes() << " on " << getMeshAttr();
-  printer.printOptionalAttrDict((*this)->getAttrs(), {"kind", "axes", "mesh"});
-  printer << " : ";
-  llvm::interleaveComma(getInputs().getTypes(), printer);
-}
-
-LogicalResult AllReduceOp::verify() {
-  if (getInputs().getTypes() != getResults().getTypes())
-    return emitOpError("has results of other types than its operands");
-  if (getInputs().empty())
-    return emitOpError("needs at least one operand");
-  if (getAxes().empty())
-    return emitOpError("needs at least one axis");
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Collectives over one dimension
-//===----------------------------------------------------------------------===//
-
-/// The two types differ in dimension `dim` only, which is larger in `whole`.
-static LogicalResult verifyBlock(Operation *op, Type wholeType, Type blockType,
-                                 int64_t dim, ArrayAttr axes) {
-  auto whole = cast<RankedTensorType>(wholeType);
-  auto block = cast<RankedTensorType>(blockType);
-  if (axes.empty())
-    return op->emitOpError("needs at least one axis");
-  if (dim < 0 || dim >= whole.getRank())
-    return op->emitOpError("has no dimension ")
-           << dim << ", its operand is " << op->getOperand(0).getType();
-  SmallVector<int64_t> expected(whole.getShape());
-  if (block.getRank() == whole.getRank())
-    expected[dim] = block.getDimSize(dim);
-  if (block.getShape() != ArrayRef(expected) ||
-      block.getElementType() != whole.getElementType())
-    return op->emitOpError("turns ")
-           << op->getOperand(0).getType() << " into "
-           << op->getResult(0).getType()
-           << ", which differ in more than the size of dimension " << dim;
-  if (block.getDimSize(dim) > whole.getDimSize(dim))
-    return op->emitOpError("has a block of ")
-           << block.getDimSize(dim) << " elements of a dimension of "
-           << whole.getDimSize(dim);
-  return success();
-}
-
-LogicalResult AllGatherOp::verify() {
-  return verifyBlock(*this, getResult().getType(), getInput().getType(),
-                     getDim(), getAxes());
-}
-
-LogicalResult ReduceScatterOp::verify() {
-  return verifyBlock(*this, getInput().getType(), getResult().getType(),
-                     getDim(), getAxes());
 }
 
 //===----------------------------------------------------------------------===//

@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /// Raised whenever the layout or the meaning of anything below changes.
-#define PMRT_ABI_VERSION 2u
+#define PMRT_ABI_VERSION 3u
 
 /// The name of the exported `const pmrt_role` object.
 #define PMRT_ROLE_SYMBOL "pmrt_role_table"
@@ -35,7 +35,13 @@ typedef enum pmrt_dtype {
   PMRT_I64 = 5,
   PMRT_I1 = 6, ///< one byte an element, 0 or 1
   PMRT_U32 = 7,
-  PMRT_U64 = 8
+  PMRT_U64 = 8,
+  PMRT_I8 = 9,
+  PMRT_U8 = 10,
+  PMRT_I16 = 11,
+  PMRT_U16 = 12,
+  PMRT_C64 = 13, ///< two float32: real, imaginary
+  PMRT_C128 = 14 ///< two float64
 } pmrt_dtype;
 
 /// A program-level value that outlives one fragment. Its place in the arena is
@@ -74,7 +80,11 @@ typedef enum pmrt_opcode {
   PMRT_OP_COPY = 4,      ///< operands: source, destination of equal size
   PMRT_OP_ZERO = 5,      ///< operands: destination
   PMRT_OP_ALL_GATHER = 6,    ///< descriptor: pmrt_collective; block, whole
-  PMRT_OP_REDUCE_SCATTER = 7 ///< descriptor: pmrt_collective; whole, block
+  PMRT_OP_REDUCE_SCATTER = 7, ///< descriptor: pmrt_collective; whole, block
+  PMRT_OP_ALL_TO_ALL = 8,     ///< descriptor: pmrt_all_to_all; before, after
+  PMRT_OP_PERMUTE = 9,        ///< descriptor: pmrt_permute; own, received
+  PMRT_OP_JUMP = 10,          ///< descriptor: pmrt_jump; no operand
+  PMRT_OP_SWITCH = 11         ///< descriptor: pmrt_jump; operand: the index
 } pmrt_opcode;
 
 #define PMRT_MAX_BATCH_DIMS 4
@@ -152,6 +162,44 @@ typedef struct pmrt_collective {
   const uint64_t *counts; ///< one for each operand
   uint64_t outer;         ///< 1 of an all-reduce
 } pmrt_collective;
+
+/// An all-to-all moves the cut of the members from dimension `concat` to
+/// dimension `split`. Both operands are arrays of four loops,
+/// outer x first x middle x second x inner, where `first` and `second` are the
+/// two dimensions in the order of the tensor; before, a member has `split_size`
+/// elements of the split dimension and `concat_piece` of the other; after,
+/// `split_piece` and `concat_size`. Member i holds from element
+/// `i * concat_piece` (before) and `i * split_piece` (after) on; what lies behind
+/// an end is padding that is neither read nor written.
+typedef struct pmrt_all_to_all {
+  uint32_t communicator; ///< index in pmrt_role.communicators
+  uint32_t dtype;
+  uint32_t sequence;    ///< number of this collective in its fragment
+  uint32_t split_first; ///< 1: the split dimension is the outer one of the two
+  uint64_t outer, middle, inner;
+  uint64_t split_size, split_piece;
+  uint64_t concat_size, concat_piece;
+} pmrt_all_to_all;
+
+/// Each member gets the operand of another one, or zero.
+typedef struct pmrt_permute {
+  uint32_t communicator;
+  uint32_t dtype;
+  uint32_t sequence;
+  uint32_t num_members;
+  uint64_t count;
+  const int32_t *sources; ///< for each member, in its order; -1: zero
+} pmrt_permute;
+
+/// Goes on at an instruction of the same body. A jump has one target. A switch
+/// reads its operand, one element of type i32 or i1, which every rank that
+/// shares a collective behind it must hold alike: 0 takes targets[0] and so on,
+/// anything else the last.
+typedef struct pmrt_jump {
+  uint32_t num_targets;
+  uint32_t dtype; ///< of the operand of a switch
+  const uint64_t *targets;
+} pmrt_jump;
 
 typedef struct pmrt_instruction {
   uint32_t opcode; ///< pmrt_opcode

@@ -38,7 +38,9 @@ inline constexpr llvm::StringLiteral kBufferAttr = "pm.buffer";
 MeshOp lookupMesh(mlir::Operation *anyOpInModule);
 
 /// The sharding of a value: from its op's `pm.shardings`, or from its
-/// function's argument attribute; null where it has none.
+/// function's argument attribute; null where it has none. An argument of a
+/// loop's region has that of the result of the same number, one of a manual
+/// computation what `in_shardings` leaves to other axes.
 ShardingAttr getSharding(mlir::Value value);
 
 /// Sets what getSharding reads.

@@ -79,20 +79,32 @@ def PM_ShardingAttr : PM_Attr<"Sharding", "sharding"> {
     ```mlir
     #pm.sharding<@mesh, [{"dp", "mb"}, {} ]>
     #pm.sharding<@mesh, [{}, {"tp"} ], partial = sum{"dp", "mb"}>
+    #pm.sharding<@mesh, [{"dp", ?}, {?} ], replicated = {"tp"}>
     ```
 
-    An axis occurs once. Axes that do not occur are replicated over.
+    An axis occurs once. Axes that do not occur are replicated over; those that
+    `replicated` names may not be added to an open dimension either. An axis may
+    be a part of one of the mesh: `"dp:(2)4"` is the part of size 4 behind the
+    outermost 2 of `dp`, until `pm-refine-mesh` makes it an axis.
   }];
   let parameters = (ins
     "::mlir::FlatSymbolRefAttr":$mesh,
     ArrayRefParameter<"DimShardingAttr">:$dims,
     ArrayRefParameter<"::mlir::StringAttr">:$partialAxes,
-    "ReductionKind":$partialKind);
+    "ReductionKind":$partialKind,
+    OptionalArrayRefParameter<"::mlir::StringAttr">:$replicatedAxes);
   let builders = [
     AttrBuilder<(ins "::mlir::FlatSymbolRefAttr":$mesh,
                      "::llvm::ArrayRef<DimShardingAttr>":$dims), [{
       return $_get($_ctxt, mesh, dims, ::llvm::ArrayRef<::mlir::StringAttr>(),
-                   ReductionKind::Sum);
+                   ReductionKind::Sum, ::llvm::ArrayRef<::mlir::StringAttr>());
+    }]>,
+    AttrBuilder<(ins "::mlir::FlatSymbolRefAttr":$mesh,
+                     "::llvm::ArrayRef<DimShardingAttr>":$dims,
+                     "::llvm::ArrayRef<::mlir::StringAttr>":$partialAxes,
+                     "ReductionKind":$partialKind), [{
+      return $_get($_ctxt, mesh, dims, partialAxes, partialKind,
+                   ::llvm::ArrayRef<::mlir::StringAttr>());
     }]>
   ];
   let hasCustomAssemblyFormat = 1;

@@ -1,16 +1,14 @@
-//===- PMOps.td - meshes, shardings, collectives, programs --*- tablegen -*-===//
+//===- PMOps.td - meshes, shardings and programs ------------*- tablegen -*-===//
 
 #ifndef PIPEMESH_DIALECT_PM_PMOPS_TD
 #define PIPEMESH_DIALECT_PM_PMOPS_TD
 
 include "pipemesh/Dialect/PM/PMAttrs.td"
 include "pipemesh/Dialect/PM/PMModelOps.td"
+include "pipemesh/Dialect/PM/PMCollectiveOps.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/IR/SymbolInterfaces.td"
-
-class PM_Op<string mnemonic, list<Trait> traits = []>
-    : Op<PM_Dialect, mnemonic, traits>;
 
 def PM_MeshOp : PM_Op<"mesh", [Symbol]> {
   let summary = "a mesh of devices, micro-batches and stages";
@@ -54,6 +52,20 @@ def PM_ConstrainOp : PM_UnarySharded<"constrain"> {
   let hasVerifier = 1;
 }
 
+def PM_ShardingGroupOp : PM_Op<"sharding_group"> {
+  let summary = "values of one group lie alike";
+  let description = [{
+    All values of a module with the same `id` have one shape, and propagation
+    gives them one sharding. It removes the op. Model level.
+
+    ```mlir
+    pm.sharding_group %x id 3 : tensor<8x32xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$id);
+  let assemblyFormat = "$input `id` $id attr-dict `:` type($input)";
+}
+
 def PM_ReshardOp : PM_UnarySharded<"reshard"> {
   let summary = "the same global value under another sharding";
   let description = [{
@@ -69,79 +81,6 @@ def PM_ReshardOp : PM_UnarySharded<"reshard"> {
                        PM_ShardingAttr:$target);
   let assemblyFormat = "$input `from` $source `to` $target attr-dict `:` type($input)";
   let hasVerifier = 1;
-}
-
-def PM_AllReduceOp : PM_Op<"all_reduce", [Pure]> {
-  let summary = "combines the parts of several ranks, and gives each the whole";
-  let description = [{
-    The members are the ranks that differ only in their coordinates on `axes`.
-    Parts are combined in the order of the ranks. Several operands are one
-    exchange (a bucket). Partitioned level; every member must reach it.
-
-    ```mlir
-    %a = pm.all_reduce sum(%x) over ["dp"] on @mesh : tensor<32x64xf32>
-    %b, %c = pm.all_reduce sum(%x, %y) over ["dp"] on @mesh : tensor<32x64xf32>, tensor<16xf32>
-    ```
-  }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$inputs,
-                       PM_ReductionKindAttr:$kind, StrArrayAttr:$axes,
-                       FlatSymbolRefAttr:$mesh);
-  let results = (outs Variadic<AnyRankedTensor>:$results);
-  let hasCustomAssemblyFormat = 1;
-  let hasVerifier = 1;
-}
-
-class PM_DimCollective<string mnemonic> : PM_Op<mnemonic, [Pure]> {
-  let results = (outs AnyRankedTensor:$result);
-  let hasVerifier = 1;
-}
-
-def PM_AllGatherOp : PM_DimCollective<"all_gather"> {
-  let summary = "joins the blocks that several ranks hold of one dimension";
-  let description = [{
-    The members are the ranks that differ only in their coordinates on `axes`,
-    of which the first is the outermost. Member i holds block i of dimension
-    `dim`, and each gets all of it. Partitioned level; every member must reach
-    it.
-
-    ```mlir
-    %y = pm.all_gather %x dim 1 over ["tp"] on @mesh : (tensor<8x16xf32>) -> tensor<8x32xf32>
-    ```
-  }];
-  let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim,
-                       StrArrayAttr:$axes, FlatSymbolRefAttr:$mesh);
-  let assemblyFormat = "$input `dim` $dim `over` $axes `on` $mesh attr-dict `:` functional-type($input, $result)";
-}
-
-def PM_ReduceScatterOp : PM_DimCollective<"reduce_scatter"> {
-  let summary = "combines the parts of several ranks, and gives each a block";
-  let description = [{
-    As `pm.all_reduce`, in the order of the ranks, but member i of the ranks that
-    differ on `axes` gets block i of dimension `dim`. Partitioned level.
-
-    ```mlir
-    %y = pm.reduce_scatter %x sum dim 0 over ["dp"] on @mesh : (tensor<8x16xf32>) -> tensor<4x16xf32>
-    ```
-  }];
-  let arguments = (ins AnyRankedTensor:$input, PM_ReductionKindAttr:$kind,
-                       I64Attr:$dim, StrArrayAttr:$axes,
-                       FlatSymbolRefAttr:$mesh);
-  let assemblyFormat = "$input $kind `dim` $dim `over` $axes `on` $mesh attr-dict `:` functional-type($input, $result)";
-}
-
-def PM_AxisIndexOp : PM_Op<"axis_index", [Pure]> {
-  let summary = "the rank's coordinate on a mesh axis";
-  let description = [{
-    For offsets and masks only. On a temporal axis it is the micro-batch.
-    Partitioned level.
-
-    ```mlir
-    %i = pm.axis_index "dp" on @mesh : tensor<i32>
-    ```
-  }];
-  let arguments = (ins StrAttr:$axis, FlatSymbolRefAttr:$mesh);
-  let results = (outs 0DTensorOf<[I32]>:$result);
-  let assemblyFormat = "$axis `on` $mesh attr-dict `:` type($result)";
 }
 
 //===----------------------------------------------------------------------===//
