@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "VocabularyOps.h"
+#include "Partitioner.h"
 #include "pipemesh/Dialect/StableHLO/TensorBuilder.h"
 
 using namespace mlir;
@@ -19,21 +19,17 @@ using pipemesh::stablehlo::TensorBuilder;
 /// The label that is not counted, as in pm.cross_entropy.
 static constexpr double kIgnoredTarget = -100;
 
-std::optional<VocabularyDim> pipemesh::getVocabularyDim(Operation *op) {
-  if (auto lookup = dyn_cast<pm::EmbeddingOp>(op))
-    return VocabularyDim{lookup.getTable(), 0};
-  if (isa<pm::EmbeddingGradOp>(op))
-    return VocabularyDim{op->getResult(0), 0};
-  if (isa<pm::CrossEntropyOp, pm::CrossEntropyGradOp>(op)) {
-    Value logits = op->getOperand(0);
-    return VocabularyDim{
-        logits,
-        unsigned(cast<RankedTensorType>(logits.getType()).getRank()) - 1};
-  }
-  return std::nullopt;
-}
-
 namespace {
+/// Where one rank's block of the vocabulary lies. Both are scalars of i32.
+struct VocabularyBlock {
+  /// The first id of the block.
+  Value offset;
+  /// How many ids from there on exist; null where every block is full.
+  Value limit;
+  /// The axes that cut the vocabulary.
+  Axes axes;
+};
+
 /// Builds what a rank computes of its block.
 class BlockBuilder : public TensorBuilder {
 public:
@@ -105,19 +101,17 @@ static Value lookUp(BlockBuilder &b, pm::EmbeddingOp op) {
                   b.splat(0.0, found));
 }
 
-static SmallVector<Value> crossEntropy(BlockBuilder &b, pm::CrossEntropyOp op,
-                                       const VocabularyBlock &block,
-                                       const MeshAxes &mesh) {
+static SmallVector<Value> crossEntropy(Partitioner &p, BlockBuilder &b,
+                                       pm::CrossEntropyOp op,
+                                       const VocabularyBlock &block) {
   Value logits = op.getLogits(), targets = op.getTargets();
   int64_t last = TensorBuilder::typeOf(logits).getRank() - 1;
-  SmallVector<Attribute> axes(block.axes.begin(), block.axes.end());
   auto exchange = [&](ValueRange values, pm::ReductionKind kind) {
     auto reduce = pm::AllReduceOp::create(
         b.builder, b.loc, values.getTypes(), values,
         pm::ReductionKindAttr::get(b.builder.getContext(), kind),
-        b.builder.getArrayAttr(axes), mesh.symbol());
-    if (Attribute phase = op->getAttr(pm::kPhaseAttr))
-      reduce->setAttr(pm::kPhaseAttr, phase);
+        p.axesAttr(block.axes), p.mesh.symbol());
+    p.setPhase(reduce);
     return reduce;
   };
   Value ownMax = b.reduceMax(b.keep(logits, -INFINITY), {last});
@@ -148,19 +142,64 @@ static Value crossEntropyGrad(BlockBuilder &b, pm::CrossEntropyGradOp op) {
   return b.keep(result, 0.0);
 }
 
-SmallVector<Value> pipemesh::expandOverVocabulary(OpBuilder &builder,
-                                                  Operation *op,
-                                                  const VocabularyBlock &block,
-                                                  const MeshAxes &mesh) {
-  BlockBuilder b(builder, op->getLoc(), block);
+/// What the op's results are on a rank that has one block of the vocabulary:
+/// stablehlo, and all-reduces over the axes. `op` has local types.
+static SmallVector<Value> expand(Partitioner &p, Operation *op,
+                                 const VocabularyBlock &block) {
+  BlockBuilder b(p.builder, op->getLoc(), block);
   if (auto lookup = dyn_cast<pm::EmbeddingOp>(op))
     return {lookUp(b, lookup)};
   if (auto grad = dyn_cast<pm::EmbeddingGradOp>(op))
     // Ids of other blocks are rows that the result does not have.
     return {pm::EmbeddingGradOp::create(
-        builder, op->getLoc(), grad.getResult().getType(),
+        p.builder, op->getLoc(), grad.getResult().getType(),
         b.toPlaces(grad.getIds()), grad.getGrad())};
   if (auto loss = dyn_cast<pm::CrossEntropyOp>(op))
-    return crossEntropy(b, loss, block, mesh);
+    return crossEntropy(p, b, loss, block);
   return {crossEntropyGrad(b, cast<pm::CrossEntropyGradOp>(op))};
+}
+
+/// Copies the op, and expands the copy where `vocabulary` is cut. Short blocks
+/// count where `isLoss`: in a table no id names a row of the padding.
+static LogicalResult convert(Partitioner &p, Operation *op, ValueRange operands,
+                             const Cut &vocabulary, bool isLoss) {
+  Operation *copy = p.copy(op, operands);
+  if (!vocabulary.isCut()) {
+    p.define(op->getResults(), copy->getResults());
+    return success();
+  }
+  VocabularyBlock block{
+      p.offsetOf(op->getLoc(), vocabulary), {}, vocabulary.axes};
+  if (isLoss && vocabulary.isUneven())
+    block.limit = p.limitOf(op->getLoc(), vocabulary);
+  p.define(op->getResults(), expand(p, copy, block));
+  copy->erase();
+  return success();
+}
+
+static LogicalResult convertLookup(Partitioner &p, pm::EmbeddingOp op) {
+  // It knows which rows it has, but must find one for each id.
+  Value ids = p.zeroPadded(op.getIds());
+  return convert(p, op, {p.local(op.getTable()), ids},
+                 p.cutOf(op.getTable(), 0), /*isLoss=*/false);
+}
+
+static LogicalResult convertLookupGrad(Partitioner &p, pm::EmbeddingGradOp op) {
+  return convert(p, op, p.maskedOperands(op), p.cutOf(op.getResult(), 0),
+                 /*isLoss=*/false);
+}
+
+template <typename OpTy>
+static LogicalResult convertLoss(Partitioner &p, OpTy op) {
+  Value logits = op.getLogits();
+  unsigned last = Partitioner::globalTypeOf(logits).getRank() - 1;
+  return convert(p, op, p.maskedOperands(op), p.cutOf(logits, last),
+                 /*isLoss=*/true);
+}
+
+void pipemesh::registerVocabularyHandlers(OpHandlers &handlers) {
+  handlers.add<pm::EmbeddingOp, convertLookup>();
+  handlers.add<pm::EmbeddingGradOp, convertLookupGrad>();
+  handlers.add<pm::CrossEntropyOp, convertLoss<pm::CrossEntropyOp>>();
+  handlers.add<pm::CrossEntropyGradOp, convertLoss<pm::CrossEntropyGradOp>>();
 }
