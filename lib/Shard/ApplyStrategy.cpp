@@ -1,6 +1,8 @@
 //===- ApplyStrategy.cpp - the mesh and annotations of a strategy ---------===//
 
 #include "FunctionAttrs.h"
+#include "SequenceParallel.h"
+#include "Storage.h"
 #include "Strategy.h"
 #include "TensorParallel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -47,7 +49,7 @@ public:
       module->setAttr(pm::kScheduleAttr,
                       StringAttr::get(&getContext(), parsed->schedule));
     for (auto function : module.getOps<func::FuncOp>())
-      annotate(function);
+      annotate(function, *parsed);
   }
 
 private:
@@ -196,8 +198,23 @@ private:
     return shardings;
   }
 
+  /// Cuts the sequence over tp where the residual stream is normalised.
+  void annotateSequence(func::FuncOp function) {
+    MLIRContext *context = &getContext();
+    auto mesh = FlatSymbolRefAttr::get(context, "mesh");
+    auto axis = [&](StringRef name) { return StringAttr::get(context, name); };
+    auto batch = pm::DimShardingAttr::get(context, {axis("dp"), axis("mb")});
+    auto none = pm::DimShardingAttr::get(context);
+    auto whole = pm::ShardingAttr::get(context, mesh, {batch, none, none});
+    auto pieces = pm::ShardingAttr::get(
+        context, mesh, {batch, getTensorAxes(/*ofKeyHeads=*/false), none});
+    if (cutSequence(function, pieces, whole) == 0)
+      function.emitWarning("sp=1 finds no norm over [batch, sequence, hidden]; "
+                           "the sequence stays whole");
+  }
+
   /// Annotates the arguments, and the gradients as their parameters.
-  void annotate(func::FuncOp function) {
+  void annotate(func::FuncOp function, const Strategy &strategy) {
     MLIRContext *context = &getContext();
     auto mesh = FlatSymbolRefAttr::get(context, "mesh");
     llvm::StringMap<pm::ShardingAttr> cut = getTensorShardings(function);
@@ -223,10 +240,6 @@ private:
                                              StringAttr::get(context, "mb")});
       shardings[index] = pm::ShardingAttr::get(context, mesh, dims);
     });
-    setArgAttrs(function, pm::kShardingAttr, shardings);
-
-    if (cut.empty())
-      return;
     SmallVector<Attribute> gradients(function.getNumResults());
     for (unsigned index = 0; index < function.getNumResults(); ++index) {
       auto output =
@@ -236,6 +249,13 @@ private:
       if (output && output.getValue() == "gradient" && parameter)
         gradients[index] = cut.lookup(parameter.getValue());
     }
+    if (!function.isExternal() && function.getBody().hasOneBlock()) {
+      if (strategy.sequenceParallel && tp > 1)
+        annotateSequence(function);
+      cutState(function, strategy.zero, pm::lookupMesh(function), shardings,
+               gradients);
+    }
+    setArgAttrs(function, pm::kShardingAttr, shardings);
     setResultAttrs(function, pm::kShardingAttr, gradients);
   }
 

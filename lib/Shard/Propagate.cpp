@@ -1,5 +1,6 @@
 //===- Propagate.cpp - a sharding for every value -------------------------===//
 
+#include "Constraints.h"
 #include "FunctionAttrs.h"
 #include "PartialPlan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -258,6 +259,9 @@ bool Propagation::propagateDims(OpInfo &info) {
     if (auto existing = dyn_cast<pm::ReshardOp>(info.op))
       return extend(existing.getInput(),
                     ValueSharding(existing.getSource()).dims);
+    // How a value is kept says nothing about how it is computed.
+    if (info.op->hasAttr(kForwardOnlyAttr))
+      return false;
     return extend(info.op->getOperand(0),
                   states[info.op->getResult(0)].sharding.dims);
   }

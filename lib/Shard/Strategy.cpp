@@ -14,7 +14,7 @@ using llvm::Twine;
 /// Words and schedules that the strategy language has, but this version does
 /// not compile.
 static constexpr StringLiteral laterWords[] = {
-    "ep", "cp", "sp", "zero", "chunks", "stages", "recompute"};
+    "ep", "cp", "chunks", "stages", "recompute"};
 static constexpr StringLiteral laterSchedules[] = {
     "interleaved-1f1b", "looped-bfs", "zb-h1",     "zb-h2",
     "zb-auto",          "zb-v",       "dualpipe-v"};
@@ -23,7 +23,8 @@ static constexpr StringLiteral axisWords[] = {"dp", "tp", "pp", "mb"};
 static constexpr StringLiteral schedules[] = {"1f1b", "gpipe"};
 static constexpr StringLiteral knownWords =
     "dp (data parallel ranks), tp (tensor parallel ranks), pp (pipeline "
-    "stages), mb (micro-batches) and schedule (1f1b or gpipe)";
+    "stages), mb (micro-batches), zero (0, 1 or 3), sp (0 or 1) and schedule "
+    "(1f1b or gpipe)";
 
 static constexpr int64_t largestSize = int64_t(1) << 20;
 
@@ -55,16 +56,20 @@ private:
   LogicalResult checkWord(StringRef name);
   LogicalResult parseSchedule(StringRef value);
   LogicalResult parseAxis(StringRef name, StringRef value);
+  LogicalResult parseZero(StringRef value);
+  LogicalResult parseSequence(StringRef value);
   LogicalResult checkRanks();
 
   StringRef text;
   std::string &error;
   Strategy strategy;
+  bool hasZero = false, hasSequence = false;
 };
 } // namespace
 
 LogicalResult StrategyParser::checkWord(StringRef name) {
-  if (llvm::is_contained(axisWords, name) || name == "schedule")
+  if (llvm::is_contained(axisWords, name) || name == "schedule" ||
+      name == "zero" || name == "sp")
     return success();
   if (llvm::is_contained(laterWords, name))
     return fail("'" + name +
@@ -105,6 +110,33 @@ LogicalResult StrategyParser::parseAxis(StringRef name, StringRef value) {
   return success();
 }
 
+LogicalResult StrategyParser::parseZero(StringRef value) {
+  if (hasZero)
+    return fail("'zero' is given twice");
+  hasZero = true;
+  if (value == "2")
+    return fail("'zero=2' is a strategy of a later version; this one has 0, 1 "
+                "(moments in pieces over dp) and 3 (parameters too)");
+  if (value != "0" && value != "1" && value != "3")
+    return fail("'zero' must be 0, 1 (moments in pieces over dp) or 3 "
+                "(parameters too), but is '" +
+                value + "'");
+  strategy.zero = value[0] - '0';
+  return success();
+}
+
+LogicalResult StrategyParser::parseSequence(StringRef value) {
+  if (hasSequence)
+    return fail("'sp' is given twice");
+  hasSequence = true;
+  if (value != "0" && value != "1")
+    return fail("'sp' must be 0 or 1 (the sequence in pieces over tp between "
+                "the blocks that tp divides), but is '" +
+                value + "'");
+  strategy.sequenceParallel = value == "1";
+  return success();
+}
+
 LogicalResult StrategyParser::checkRanks() {
   int64_t ranks = 1;
   for (const StrategyAxis &axis : strategy.axes)
@@ -129,6 +161,8 @@ FailureOr<Strategy> StrategyParser::parse() {
                   item.trim() + "'");
     if (failed(checkWord(name)) ||
         failed(name == "schedule" ? parseSchedule(value)
+               : name == "zero"   ? parseZero(value)
+               : name == "sp"     ? parseSequence(value)
                                   : parseAxis(name, value)))
       return failure();
   }

@@ -39,7 +39,8 @@ def strategies(name):
     tp = tensor_parallel(name)
     pipelines = ["pp=2,mb=4"] + (["pp=4,mb=2"] if layers(name) >= 4 else [])
     return (["mb=1", "mb=8", "dp=2", "dp=8", "dp=2,mb=2", "dp=2,mb=4",
-             f"tp={tp}", f"tp={2 * tp}", f"dp=2,tp={tp}"] +
+             f"tp={tp}", f"tp={2 * tp}", f"dp=2,tp={tp}", "dp=2,zero=1",
+             "dp=8,zero=3", f"tp={tp},sp=1", f"dp=2,tp={tp},mb=2,zero=1,sp=1"] +
             [f"{pipeline},schedule={schedule}" for pipeline in
              pipelines + [every_axis(name)] for schedule in ("gpipe", "1f1b")])
 

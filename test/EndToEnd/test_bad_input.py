@@ -218,14 +218,21 @@ class BadCompilation(BadInputTest):
                          "--strategy=pp=2,mb=2,schedule=zigzag")
 
     def test_strategies_of_later_versions(self):
-        for strategy, word in (("ep=2", "ep"), ("cp=2", "cp"), ("sp=2", "sp"),
-                               ("zero=1", "zero"), ("chunks=2", "chunks"),
+        for strategy, word in (("ep=2", "ep"), ("cp=2", "cp"), ("chunks=2", "chunks"),
                                ("stages=2", "stages"),
                                ("recompute=1", "recompute"),
                                ("schedule=zb-h1", "zb-h1")):
             with self.subTest(strategy):
                 self.refused_pmc([f"'{word}' is", "of a later version"],
                                  f"--strategy=dp=2,{strategy}")
+
+    def test_zero_and_sp_have_their_values(self):
+        self.refused_pmc(["zero=2", "of a later version", "0, 1", "3"],
+                         "--strategy=dp=2,zero=2")
+        self.refused_pmc(["'zero' must be 0, 1", "'4'"], "--strategy=dp=2,zero=4")
+        self.refused_pmc(["'zero' is given twice"],
+                         "--strategy=dp=2,zero=1,zero=3")
+        self.refused_pmc(["'sp' must be 0 or 1", "'2'"], "--strategy=tp=2,sp=2")
 
     def test_tensor_parallel_sizes_that_cannot_be(self):
         for strategy in ("tp", "tp=0", "tp=-1", "tp=two", "tp=2,tp=2"):

@@ -12,10 +12,14 @@
 // RUN: not pmopt %s --pm-apply-strategy=strategy=schedule=fifo 2>&1 | FileCheck %s --check-prefix=FIFO
 // RUN: not pmopt %s --pm-apply-strategy=strategy=schedule=1f1b,schedule=gpipe 2>&1 | FileCheck %s --check-prefix=SCHEDULES
 // RUN: not pmopt %s --pm-apply-strategy=strategy=dp=4096,pp=4096,tp=2 2>&1 | FileCheck %s --check-prefix=RANKS
+// RUN: not pmopt %s --pm-apply-strategy=strategy=dp=2,zero=2 2>&1 | FileCheck %s --check-prefix=STAGE2
+// RUN: not pmopt %s --pm-apply-strategy=strategy=dp=2,zero=4 2>&1 | FileCheck %s --check-prefix=STAGE
+// RUN: not pmopt %s --pm-apply-strategy=strategy=tp=2,sp=2 2>&1 | FileCheck %s --check-prefix=SEQUENCE
+// RUN: pmopt %s --pm-apply-strategy=strategy=tp=2,sp=1 2>&1 | FileCheck %s --check-prefix=NORMS
 // RUN: not pmopt %s --pm-apply-strategy=strategy=dp=3,mb=2 2>&1 | FileCheck %s --check-prefix=BATCH
 // RUN: not pmopt %s --pm-apply-strategy --pm-apply-strategy 2>&1 | FileCheck %s --check-prefix=AGAIN
 
-// WORD: error: strategy 'dx=2': unknown word 'dx'; known are dp (data parallel ranks), tp (tensor parallel ranks), pp (pipeline stages), mb (micro-batches) and schedule (1f1b or gpipe)
+// WORD: error: strategy 'dx=2': unknown word 'dx'; known are dp (data parallel ranks), tp (tensor parallel ranks), pp (pipeline stages), mb (micro-batches), zero (0, 1 or 3), sp (0 or 1) and schedule (1f1b or gpipe)
 // TWICE: error: strategy 'dp=2,dp=4': 'dp' is given twice, as 2 and as '4'
 // ZERO: error: strategy 'dp=0': 'dp' must be at least 1, but is 0
 // NEGATIVE: error: strategy 'dp=-2': 'dp' must be at least 1, but is -2
@@ -28,6 +32,10 @@
 // SCHEDULE: error: strategy 'schedule=zb-h1': 'zb-h1' is a schedule of a later version; this one has 1f1b and gpipe
 // FIFO: error: strategy 'schedule=fifo': unknown schedule 'fifo'; known are 1f1b and gpipe
 // SCHEDULES: error: strategy 'schedule=1f1b,schedule=gpipe': 'schedule' is given twice, as '1f1b' and as 'gpipe'
+// STAGE2: error: strategy 'dp=2,zero=2': 'zero=2' is a strategy of a later version; this one has 0, 1 (moments in pieces over dp) and 3 (parameters too)
+// STAGE: error: strategy 'dp=2,zero=4': 'zero' must be 0, 1 (moments in pieces over dp) or 3 (parameters too), but is '4'
+// SEQUENCE: error: strategy 'tp=2,sp=2': 'sp' must be 0 or 1 (the sequence in pieces over tp between the blocks that tp divides), but is '2'
+// NORMS: warning: sp=1 finds no norm over [batch, sequence, hidden]; the sequence stays whole
 // RANKS: error: strategy 'dp=4096,pp=4096,tp=2': dp, tp and pp ask for more than 1048576 ranks together
 // BATCH: error: the batch of 8 in 'input_ids' does not divide into dp=3 times mb=2 = 6 equal parts; dp times mb can be 1, 2, 4, 8
 // AGAIN: error: the module already has the mesh 'mesh'; a strategy is applied once, to a graph without a mesh

@@ -22,6 +22,14 @@ def ApplyStrategyPass : Pass<"pm-apply-strategy", "::mlir::ModuleOp"> {
     others, wherever it stands in the string. `schedule=NAME` becomes
     `pm.schedule` of the module.
 
+    `zero=1` keeps moments in pieces over `dp`, `zero=3` parameters too
+    (Rajbhandari et al. 2020): the first dimension that is whole and divides, else
+    the longest. A gradient is brought to the pieces behind its sum, a parameter is
+    whole where it is used. `sp=1` cuts the sequence over `tp` where the residual
+    stream is normalised (Korthikanti et al. 2022), and gathers it for products.
+    Both are `pm.constrain`s with `pm.forward_only`, which propagation does not
+    carry to their operand.
+
     What `tp` cuts is found by the structure of the forward ops (Shoeybi et al.
     2019, section 3), not by names. A dimension is followed back through the
     factors of the ops' sharding rules, to dimensions of parameters:
