@@ -259,7 +259,7 @@ FailureOr<llvm::Constant *> TableBuilder::instruction(Operation &op) {
     places = scatter.getPlaces();
     descriptor = collective(scatter, scatter.getAxes(), scatter.getReduction(),
                             scatter.getElementType(),
-                            {scatter.getRow(), scatter.getPiece()},
+                            {scatter.getPiece(), scatter.getRow()},
                             scatter.getOuter());
   } else if (auto copy = dyn_cast<pmrt::CopyOp>(op)) {
     opcode = PMRT_OP_COPY;
