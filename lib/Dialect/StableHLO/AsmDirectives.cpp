@@ -254,4 +254,55 @@ void printPrecisionAndAlgorithm(OpAsmPrinter &printer, Operation *,
   }
 }
 
+ParseResult parseComplexType(OpAsmParser &parser, Type &lhs, Type &rhs,
+                             Type &result) {
+  SMLoc loc = parser.getCurrentLocation();
+  if (parseSameTypeList(parser, {&lhs, &rhs, &result}))
+    return failure();
+  if (lhs != result)
+    return success();
+  auto tensor = dyn_cast<RankedTensorType>(result);
+  auto complex =
+      tensor ? dyn_cast<ComplexType>(tensor.getElementType()) : ComplexType();
+  if (!complex)
+    return parser.emitError(loc) << "expected a tensor of complex numbers";
+  lhs = rhs = tensor.clone(complex.getElementType());
+  return success();
+}
+
+void printComplexType(OpAsmPrinter &printer, Operation *, Type, Type,
+                      Type result) {
+  printer << result;
+}
+
+ParseResult parseFloatFormat(OpAsmParser &parser, IntegerAttr &exponent,
+                             IntegerAttr &mantissa) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef word;
+  if (parser.parseKeyword(&word))
+    return failure();
+  int32_t exponentBits = 0, mantissaBits = 0;
+  auto [first, second] = word.split('m');
+  if (!first.consume_front("e") || first.getAsInteger(10, exponentBits) ||
+      second.getAsInteger(10, mantissaBits))
+    return parser.emitError(loc)
+           << "expected a format such as e8m7, got '" << word << "'";
+  exponent = parser.getBuilder().getI32IntegerAttr(exponentBits);
+  mantissa = parser.getBuilder().getI32IntegerAttr(mantissaBits);
+  return success();
+}
+
+void printFloatFormat(OpAsmPrinter &printer, Operation *, IntegerAttr exponent,
+                      IntegerAttr mantissa) {
+  printer << "e" << exponent.getInt() << "m" << mantissa.getInt();
+}
+
+ParseResult parseCallTarget(OpAsmParser &parser, StringAttr &target) {
+  return parser.parseSymbolName(target);
+}
+
+void printCallTarget(OpAsmPrinter &printer, Operation *, StringAttr target) {
+  printer.printSymbolName(target.getValue());
+}
+
 } // namespace pipemesh::stablehlo

@@ -72,6 +72,51 @@ void printPrecisionAndAlgorithm(mlir::OpAsmPrinter &printer,
                                 mlir::Operation *op, mlir::ArrayAttr precision,
                                 DotAlgorithmAttr algorithm);
 
+/// The type of a complex result, that of its parts being implied, else
+/// `(operand types) -> T`.
+mlir::ParseResult parseComplexType(mlir::OpAsmParser &parser, mlir::Type &lhs,
+                                   mlir::Type &rhs, mlir::Type &result);
+void printComplexType(mlir::OpAsmPrinter &printer, mlir::Operation *op,
+                      mlir::Type lhs, mlir::Type rhs, mlir::Type result);
+
+/// `e8m7`: bits of exponent and of mantissa.
+mlir::ParseResult parseFloatFormat(mlir::OpAsmParser &parser,
+                                   mlir::IntegerAttr &exponent,
+                                   mlir::IntegerAttr &mantissa);
+void printFloatFormat(mlir::OpAsmPrinter &printer, mlir::Operation *op,
+                      mlir::IntegerAttr exponent, mlir::IntegerAttr mantissa);
+
+/// `@target`, of a string.
+mlir::ParseResult parseCallTarget(mlir::OpAsmParser &parser,
+                                  mlir::StringAttr &target);
+void printCallTarget(mlir::OpAsmPrinter &printer, mlir::Operation *op,
+                     mlir::StringAttr target);
+
+/// `[b, f, 0]x[o, i, 0]->[b, f, 0]`.
+mlir::ParseResult parseConvDimensions(mlir::AsmParser &parser,
+                                      ConvDimensionNumbersAttr &dims);
+void printConvDimensions(mlir::AsmPrinter &printer,
+                         ConvDimensionNumbersAttr dims);
+inline void printConvDimensions(mlir::OpAsmPrinter &printer, mlir::Operation *,
+                                ConvDimensionNumbersAttr dims) {
+  printConvDimensions(printer, dims);
+}
+
+/// `stride = [1], pad = [[2, 0]], lhs_dilate = [1], rhs_dilate = [1], reverse =
+/// [false]`, each of them optional.
+mlir::ParseResult parseConvWindow(mlir::OpAsmParser &parser,
+                                  mlir::DenseI64ArrayAttr &strides,
+                                  mlir::DenseIntElementsAttr &padding,
+                                  mlir::DenseI64ArrayAttr &lhsDilation,
+                                  mlir::DenseI64ArrayAttr &rhsDilation,
+                                  mlir::DenseBoolArrayAttr &reversal);
+void printConvWindow(mlir::OpAsmPrinter &printer, mlir::Operation *op,
+                     mlir::DenseI64ArrayAttr strides,
+                     mlir::DenseIntElementsAttr padding,
+                     mlir::DenseI64ArrayAttr lhsDilation,
+                     mlir::DenseI64ArrayAttr rhsDilation,
+                     mlir::DenseBoolArrayAttr reversal);
+
 } // namespace pipemesh::stablehlo
 
 #endif // PIPEMESH_LIB_DIALECT_STABLEHLO_ASMDIRECTIVES_H

@@ -31,6 +31,51 @@ LogicalResult IsFiniteOp::inferReturnTypes(MLIRContext *,
   return success();
 }
 
+/// The type of real numbers in the shape of a tensor of real or complex ones.
+static RankedTensorType partType(Value value) {
+  RankedTensorType type = tensorType(value);
+  auto complex = dyn_cast<ComplexType>(type.getElementType());
+  return complex ? type.clone(complex.getElementType()) : type;
+}
+
+LogicalResult AbsOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                      Adaptor adaptor,
+                                      SmallVectorImpl<Type> &types) {
+  types.push_back(partType(adaptor.getOperand()));
+  return success();
+}
+
+LogicalResult RealOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                       Adaptor adaptor,
+                                       SmallVectorImpl<Type> &types) {
+  types.push_back(partType(adaptor.getOperand()));
+  return success();
+}
+
+LogicalResult ImagOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                       Adaptor adaptor,
+                                       SmallVectorImpl<Type> &types) {
+  types.push_back(partType(adaptor.getOperand()));
+  return success();
+}
+
+LogicalResult ComplexOp::inferReturnTypes(MLIRContext *,
+                                          std::optional<Location>,
+                                          Adaptor adaptor,
+                                          SmallVectorImpl<Type> &types) {
+  RankedTensorType part = tensorType(adaptor.getLhs());
+  types.push_back(part.clone(ComplexType::get(part.getElementType())));
+  return success();
+}
+
+LogicalResult ReducePrecisionOp::verify() {
+  int64_t exponent = getExponentBits(), mantissa = getMantissaBits();
+  if (exponent < 1 || exponent > 11 || mantissa < 0 || mantissa > 52)
+    return emitOpError() << "rounds to e" << exponent << "m" << mantissa
+                         << ", but formats are from e1m0 to e11m52";
+  return success();
+}
+
 void ConvertOp::build(OpBuilder &builder, OperationState &state, Value operand,
                       Type elementType) {
   build(builder, state, tensorType(operand).clone(elementType), operand);

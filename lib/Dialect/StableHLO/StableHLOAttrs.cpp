@@ -173,6 +173,20 @@ void DotAlgorithmAttr::print(AsmPrinter &printer) const {
           << (getAllowImpreciseAccumulation() ? "true" : "false") << ">";
 }
 
+static ParseResult parseDims(AsmParser &parser,
+                             SmallVectorImpl<int64_t> &dims) {
+  return parser.parseCommaSeparatedList(
+      AsmParser::Delimiter::Square, [&]() -> ParseResult {
+        return parser.parseInteger(dims.emplace_back());
+      });
+}
+
+static void printDims(AsmPrinter &printer, ArrayRef<int64_t> dims) {
+  printer << "[";
+  llvm::interleaveComma(dims, printer);
+  printer << "]";
+}
+
 #define GET_ATTRDEF_CLASSES
 #include "pipemesh/Dialect/StableHLO/StableHLOAttrs.cpp.inc"
 

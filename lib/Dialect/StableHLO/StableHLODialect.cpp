@@ -13,6 +13,8 @@ void StableHLODialect::initialize() {
   addContractionOps();
   addIndexOps();
   addControlOps();
+  addWindowOps();
+  addCallOps();
 }
 
 Operation *StableHLODialect::materializeConstant(OpBuilder &builder,

@@ -1,4 +1,4 @@
-// The chlo dialect: elementwise functions that stablehlo lacks.
+// The chlo dialect: functions that stablehlo lacks.
 #ifndef PIPEMESH_DIALECT_CHLO_CHLO_H
 #define PIPEMESH_DIALECT_CHLO_CHLO_H
 

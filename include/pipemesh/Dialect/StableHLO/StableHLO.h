@@ -9,6 +9,7 @@
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -39,5 +40,9 @@ class Elementwise
 #include "pipemesh/Dialect/StableHLO/StableHLOIndexOps.h.inc"
 #define GET_OP_CLASSES
 #include "pipemesh/Dialect/StableHLO/StableHLOControlOps.h.inc"
+#define GET_OP_CLASSES
+#include "pipemesh/Dialect/StableHLO/StableHLOWindowOps.h.inc"
+#define GET_OP_CLASSES
+#include "pipemesh/Dialect/StableHLO/StableHLOCallOps.h.inc"
 
 #endif // PIPEMESH_DIALECT_STABLEHLO_STABLEHLO_H

@@ -22,6 +22,8 @@ def StableHLO_ComparisonType : StableHLO_Enum<"ComparisonType",
     ["NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"]>;
 def StableHLO_Precision : StableHLO_Enum<"Precision",
     "How precisely a contraction computes", ["DEFAULT", "HIGH", "HIGHEST"]>;
+def StableHLO_RngAlgorithm : StableHLO_Enum<"RngAlgorithm",
+    "Which generator makes random bits", ["DEFAULT", "THREE_FRY", "PHILOX"]>;
 
 def StableHLO_ComparisonDirectionAttr
     : EnumAttr<StableHLO_Dialect, StableHLO_ComparisonDirection, "comparison_direction">;
@@ -29,6 +31,8 @@ def StableHLO_ComparisonTypeAttr
     : EnumAttr<StableHLO_Dialect, StableHLO_ComparisonType, "comparison_type">;
 def StableHLO_PrecisionAttr
     : EnumAttr<StableHLO_Dialect, StableHLO_Precision, "precision">;
+def StableHLO_RngAlgorithmAttr
+    : EnumAttr<StableHLO_Dialect, StableHLO_RngAlgorithm, "rng_algorithm">;
 def StableHLO_PrecisionConfigAttr
     : TypedArrayAttrBase<StableHLO_PrecisionAttr, "precision of each operand">;
 
@@ -112,6 +116,46 @@ def StableHLO_ScatterDimensionNumbersAttr : StableHLO_Attr<"ScatterDimensionNumb
     DefaultValuedParameter<"int64_t", "0">:$indexVectorDim
   );
   let hasCustomAssemblyFormat = 1;
+}
+
+def StableHLO_ConvDimensionNumbersAttr : StableHLO_Attr<"ConvDimensionNumbers", "conv"> {
+  let summary = "Which dimensions of a convolution are batch, features and space";
+  let description = [{
+    `#stablehlo.conv<[b, f, 0]x[o, i, 0]->[b, f, 0]>`: for each dimension of the
+    input, of the kernel and of the result what it is: `b` the batch, `f` the
+    features, `i` and `o` the input and output features of the kernel, a number
+    the spatial dimension of this number.
+  }];
+  let parameters = (ins
+    "int64_t":$inputBatchDimension, "int64_t":$inputFeatureDimension,
+    StableHLO_Dims<"spatial dimensions of the input">:$inputSpatialDimensions,
+    "int64_t":$kernelInputFeatureDimension, "int64_t":$kernelOutputFeatureDimension,
+    StableHLO_Dims<"spatial dimensions of the kernel">:$kernelSpatialDimensions,
+    "int64_t":$outputBatchDimension, "int64_t":$outputFeatureDimension,
+    StableHLO_Dims<"spatial dimensions of the result">:$outputSpatialDimensions
+  );
+  let hasCustomAssemblyFormat = 1;
+}
+
+// ---- Calls -----------------------------------------------------------------
+
+def StableHLO_OutputOperandAliasAttr
+    : StableHLO_Attr<"OutputOperandAlias", "output_operand_alias"> {
+  let summary = "A result of a custom call that may share an operand's memory";
+  let description = [{
+    `#stablehlo.output_operand_alias<output_tuple_indices = [0], operand_index = 0,
+    operand_tuple_indices = []>`.
+  }];
+  let parameters = (ins
+    StableHLO_Dims<"which result, where there are several">:$outputTupleIndices,
+    "int64_t":$operandIndex,
+    StableHLO_Dims<"which part of the operand">:$operandTupleIndices
+  );
+  let assemblyFormat = [{
+    `<` `output_tuple_indices` `=` custom<Dims>($outputTupleIndices) `,`
+    `operand_index` `=` $operandIndex `,`
+    `operand_tuple_indices` `=` custom<Dims>($operandTupleIndices) `>`
+  }];
 }
 
 #endif // PIPEMESH_STABLEHLO_ATTRS_TD

@@ -30,6 +30,8 @@ def StableHLO_Dialect : Dialect {
     void addContractionOps();
     void addIndexOps();
     void addControlOps();
+    void addWindowOps();
+    void addCallOps();
   }];
 }
 
@@ -47,6 +49,7 @@ def StableHLO_IntElement
     : Type<CPred<"::llvm::isa<::mlir::IntegerType>($_self) && !$_self.isInteger(1)">, "integer">;
 def StableHLO_ComplexElement : Complex<AnyFloat>;
 
+def StableHLO_ComplexTensor : StableHLO_TensorOf<[StableHLO_ComplexElement], "complex values">;
 def StableHLO_Tensor
     : StableHLO_TensorOf<[AnyFloat, StableHLO_IntElement, StableHLO_PredElement,
                           StableHLO_ComplexElement], "number or boolean values">;

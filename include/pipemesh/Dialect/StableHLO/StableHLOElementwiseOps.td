@@ -50,9 +50,10 @@ func.func @}] # mnemonic # "(%a: " # example # ", %b: " # example # ") -> " # ex
 
 // ---- Unary -----------------------------------------------------------------
 
-def StableHLO_AbsOp : StableHLO_UnaryOp<"abs", StableHLO_RealTensor, "|x|">;
 def StableHLO_CbrtOp : StableHLO_UnaryOp<"cbrt", StableHLO_FloatOrComplexTensor, "cube root of x">;
 def StableHLO_CeilOp : StableHLO_UnaryOp<"ceil", StableHLO_FloatTensor, "smallest integer not below x">;
+def StableHLO_ClzOp : StableHLO_UnaryOp<"count_leading_zeros", StableHLO_IntTensor,
+    "number of zero bits above the highest set bit of x", "All bits of a zero.", "tensor<4xui32>">;
 def StableHLO_CosineOp : StableHLO_UnaryOp<"cosine", StableHLO_FloatOrComplexTensor, "cos(x)">;
 def StableHLO_ExpOp : StableHLO_UnaryOp<"exponential", StableHLO_FloatOrComplexTensor, "e^x">;
 def StableHLO_Expm1Op : StableHLO_UnaryOp<"exponential_minus_one", StableHLO_FloatOrComplexTensor, "e^x - 1",
@@ -66,6 +67,10 @@ def StableHLO_NegOp : StableHLO_UnaryOp<"negate", StableHLO_NumberTensor, "-x",
     "Integers wrap around.">;
 def StableHLO_NotOp : StableHLO_UnaryOp<"not", StableHLO_PredOrIntTensor, "complement of x",
     "The logical complement of a boolean, that of all bits of an integer.", "tensor<2x3xi1>">;
+def StableHLO_PopulationCountOp : StableHLO_UnaryOp<"popcnt", StableHLO_IntTensor,
+    "number of set bits of x", "", "tensor<4xui32>">;
+def StableHLO_RoundNearestAfzOp : StableHLO_UnaryOp<"round_nearest_afz", StableHLO_FloatTensor,
+    "integer nearest to x", "Ties go away from zero.">;
 def StableHLO_RoundNearestEvenOp : StableHLO_UnaryOp<"round_nearest_even", StableHLO_FloatTensor,
     "integer nearest to x", "Ties go to the even one.">;
 def StableHLO_RsqrtOp : StableHLO_UnaryOp<"rsqrt", StableHLO_FloatOrComplexTensor, "1 / sqrt(x)">;
@@ -73,7 +78,101 @@ def StableHLO_SignOp : StableHLO_UnaryOp<"sign", StableHLO_NumberTensor, "sign o
     "-1, 0 or 1; a signed zero and NaN stay what they are; `x / |x|` of a complex number.">;
 def StableHLO_SineOp : StableHLO_UnaryOp<"sine", StableHLO_FloatOrComplexTensor, "sin(x)">;
 def StableHLO_SqrtOp : StableHLO_UnaryOp<"sqrt", StableHLO_FloatOrComplexTensor, "sqrt(x)">;
+def StableHLO_TanOp : StableHLO_UnaryOp<"tan", StableHLO_FloatOrComplexTensor, "tan(x)">;
 def StableHLO_TanhOp : StableHLO_UnaryOp<"tanh", StableHLO_FloatOrComplexTensor, "tanh(x)">;
+
+def StableHLO_AbsOp : StableHLO_Op<"abs",
+    [Pure, StableHLO_Elementwise, SameOperandsAndResultShape, InferTypeOpAdaptor]> {
+  let summary = "Elementwise |x|";
+  let description = [{
+    Each element of the result is `|x|` of the element `x` of the operand at the
+    same index; that of a complex number is real. Used at every tensor level.
+
+    ```mlir
+    func.func @abs(%x: tensor<2x3xf32>, %z: tensor<4xcomplex<f32>>) -> (tensor<2x3xf32>, tensor<4xf32>) {
+      %0 = stablehlo.abs %x : tensor<2x3xf32>
+      %1 = stablehlo.abs %z : (tensor<4xcomplex<f32>>) -> tensor<4xf32>
+      return %0, %1 : tensor<2x3xf32>, tensor<4xf32>
+    }
+    ```
+  }];
+  let arguments = (ins StableHLO_NumberTensor:$operand);
+  let results = (outs StableHLO_RealTensor:$result);
+  let assemblyFormat = [{
+    $operand attr-dict `:` custom<SameType>(type($operand), type($result))
+  }];
+}
+
+class StableHLO_PartOp<string mnemonic, string what>
+    : StableHLO_Op<mnemonic,
+        [Pure, StableHLO_Elementwise, SameOperandsAndResultShape, InferTypeOpAdaptor]> {
+  let summary = "Elementwise " # what # " part";
+  let description = "Each element of the result is the " # what # [{ part of the operand's element at the
+same index; a real number counts as a complex one without imaginary part. Used at
+every tensor level.
+
+```mlir
+func.func @}] # mnemonic # [{(%z: tensor<4xcomplex<f32>>) -> tensor<4xf32> {
+  %x = stablehlo.}] # mnemonic # [{ %z : (tensor<4xcomplex<f32>>) -> tensor<4xf32>
+  return %x : tensor<4xf32>
+}
+```
+}];
+  let arguments = (ins StableHLO_FloatOrComplexTensor:$operand);
+  let results = (outs StableHLO_FloatTensor:$result);
+  let assemblyFormat = [{
+    $operand attr-dict `:` custom<SameType>(type($operand), type($result))
+  }];
+}
+def StableHLO_RealOp : StableHLO_PartOp<"real", "real">;
+def StableHLO_ImagOp : StableHLO_PartOp<"imag", "imaginary">;
+
+def StableHLO_ComplexOp : StableHLO_Op<"complex",
+    [Pure, StableHLO_Elementwise, SameTypeOperands, SameOperandsAndResultShape, InferTypeOpAdaptor]> {
+  let summary = "Elementwise a + bi";
+  let description = [{
+    Each element of the result is the complex number whose real part is the element
+    of the left and whose imaginary part is that of the right operand. Used at
+    every tensor level.
+
+    ```mlir
+    func.func @complex(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xcomplex<f32>> {
+      %z = stablehlo.complex %a, %b : tensor<4xcomplex<f32>>
+      return %z : tensor<4xcomplex<f32>>
+    }
+    ```
+  }];
+  let arguments = (ins StableHLO_FloatTensor:$lhs, StableHLO_FloatTensor:$rhs);
+  let results = (outs StableHLO_ComplexTensor:$result);
+  let assemblyFormat = [{
+    $lhs `,` $rhs attr-dict `:` custom<ComplexType>(type($lhs), type($rhs), type($result))
+  }];
+}
+
+def StableHLO_ReducePrecisionOp : StableHLO_Op<"reduce_precision",
+    [Pure, StableHLO_Elementwise, SameOperandsAndResultType]> {
+  let summary = "Elementwise rounding to fewer bits";
+  let description = [{
+    Each element of the result is the operand's element, rounded to the nearest
+    number (ties to even) of a format with `exponent_bits` and `mantissa_bits`:
+    too large ones become infinite, and those below its smallest normal number
+    zero. Used at every tensor level.
+
+    ```mlir
+    func.func @reduce_precision(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %y = stablehlo.reduce_precision %x, format = e8m7 : tensor<4xf32>
+      return %y : tensor<4xf32>
+    }
+    ```
+  }];
+  let arguments = (ins StableHLO_FloatTensor:$operand, I32Attr:$exponent_bits, I32Attr:$mantissa_bits);
+  let results = (outs StableHLO_FloatTensor:$output);
+  let assemblyFormat = [{
+    $operand `,` `format` `=` custom<FloatFormat>($exponent_bits, $mantissa_bits) attr-dict `:`
+    custom<SameType>(type($operand), type($output))
+  }];
+  let hasVerifier = 1;
+}
 
 def StableHLO_IsFiniteOp : StableHLO_Op<"is_finite",
     [Pure, StableHLO_Elementwise, SameOperandsAndResultShape, InferTypeOpAdaptor]> {
@@ -126,6 +225,8 @@ def StableHLO_AddOp : StableHLO_BinaryOp<"add", StableHLO_Tensor, "a + b", [Comm
     "Integers wrap around; booleans are joined by or.">;
 def StableHLO_AndOp : StableHLO_BinaryOp<"and", StableHLO_PredOrIntTensor, "a and b", [Commutative],
     "Bit by bit for integers.", "tensor<2x3xi1>">;
+def StableHLO_Atan2Op : StableHLO_BinaryOp<"atan2", StableHLO_FloatOrComplexTensor,
+    "angle of the point (b, a) from the positive x axis", [], "Between -pi and pi.">;
 def StableHLO_DivOp : StableHLO_BinaryOp<"divide", StableHLO_NumberTensor, "a / b", [],
     "Integer division truncates towards zero.">;
 def StableHLO_MaxOp : StableHLO_BinaryOp<"maximum", StableHLO_Tensor, "max(a, b)", [Commutative],

@@ -270,6 +270,33 @@ def StableHLO_DynamicUpdateSliceOp : StableHLO_Op<"dynamic_update_slice", [Pure,
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
+def StableHLO_RngBitGeneratorOp : StableHLO_Op<"rng_bit_generator",
+    [Pure, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "Random bits from a state";
+  let description = [{
+    `output` is filled with random bits that `initial_state` determines, and
+    `output_state` is the state that follows. The state is a vector of ui64: the key
+    and then the counter. THREE_FRY is Threefry-2x32 and has a state of 2; PHILOX is
+    Philox-4x32 and has a state of 2 or 3; both are of Salmon et al., "Parallel
+    random numbers: as easy as 1, 2, 3" (SC 2011), 20 and 10 rounds. DEFAULT is
+    PHILOX. Each element is made from the state and its own place alone. Used at
+    every tensor level.
+
+    ```mlir
+    func.func @rng_bit_generator(%s: tensor<2xui64>) -> (tensor<2xui64>, tensor<4x3xui32>) {
+      %output_state, %output = stablehlo.rng_bit_generator %s, algorithm = THREE_FRY : (tensor<2xui64>) -> (tensor<2xui64>, tensor<4x3xui32>)
+      return %output_state, %output : tensor<2xui64>, tensor<4x3xui32>
+    }
+    ```
+  }];
+  let arguments = (ins StableHLO_IntTensor:$initial_state, StableHLO_RngAlgorithmAttr:$rng_algorithm);
+  let results = (outs StableHLO_IntTensor:$output_state, StableHLO_Tensor:$output);
+  let assemblyFormat = [{
+    $initial_state `,` `algorithm` `=` $rng_algorithm attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
 def StableHLO_OptimizationBarrierOp : StableHLO_Op<"optimization_barrier", [Pure, InferTypeOpAdaptor]> {
   let summary = "Values that no transformation may look through";
   let description = [{
