@@ -25,7 +25,9 @@ enum class FactorKind {
   Reduction,
   /// May be cut although results lack it: the op's own partitioning exchanges
   /// what is needed (a row maximum, the pairs of an argmax) and gives whole
-  /// results. See lib/Shard/Partition.
+  /// results. Where results have it too, their elements lie elsewhere than the
+  /// operands': the dimensions may differ in size (a slice, a concatenation), and
+  /// the factor has the size of the largest. See lib/Shard/Partition.
   Exchanged,
   /// Every shard needs all of it: the dimension must be replicated.
   NeedsReplication
@@ -36,6 +38,8 @@ struct Factor {
   FactorKind kind = FactorKind::Parallel;
   /// Of a Reduction factor.
   ReductionKind reduction = ReductionKind::Sum;
+  /// Why a NeedsReplication factor must be whole: a literal, for remarks.
+  const char *reason = "";
 };
 
 /// The factors of one dimension, major to minor: a reshape that merges [a, b]
@@ -57,7 +61,10 @@ struct ShardingRule {
   /// Adds a factor and returns its index.
   int64_t addFactor(int64_t size, FactorKind kind = FactorKind::Parallel,
                     ReductionKind reduction = ReductionKind::Sum) {
-    factors.push_back({size, kind, reduction});
+    Factor &factor = factors.emplace_back();
+    factor.size = size;
+    factor.kind = kind;
+    factor.reduction = reduction;
     return factors.size() - 1;
   }
   /// No rule: every dimension is replicated.
