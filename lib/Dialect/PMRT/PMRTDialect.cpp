@@ -151,3 +151,33 @@ LogicalResult ReduceScatterOp::verify() {
                       cast<PlaceAttr>(getPlaces()[0]), getOuter(), getPiece(),
                       getRow(), getElementType());
 }
+
+/// The one place that a loop or a choice reads holds one element.
+static LogicalResult verifyCondition(Operation *op, ArrayAttr places,
+                                     Type element) {
+  if (places.size() != 1)
+    return op->emitOpError("needs the place of its condition, but has ")
+           << places.size() << " places";
+  auto place = cast<PlaceAttr>(places[0]);
+  int64_t bytes = element.isInteger(1) ? 1 : 4;
+  if (place.getAccess() != Access::Read || place.getBytes() != bytes)
+    return op->emitOpError("has the condition ")
+           << place << ", but reads one element of " << bytes
+           << (bytes == 1 ? " byte" : " bytes");
+  return success();
+}
+
+LogicalResult WhileOp::verify() {
+  return verifyCondition(*this, getPlaces(),
+                         IntegerType::get(getContext(), 1));
+}
+
+LogicalResult CaseOp::verify() {
+  Type element = getElementType();
+  if (!element.isInteger(1) && !element.isSignlessInteger(32))
+    return emitOpError("chooses by an element of ")
+           << element << ", but must by one of i1 or i32";
+  if (getBranches().empty())
+    return emitOpError("has no branches");
+  return verifyCondition(*this, getPlaces(), element);
+}

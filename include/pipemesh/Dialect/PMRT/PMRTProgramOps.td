@@ -10,7 +10,7 @@ class PMRT_Op<string mnemonic, list<Trait> traits = []>
     : Op<PMRT_Dialect, mnemonic, traits>;
 
 class PMRT_Instruction<string mnemonic>
-    : PMRT_Op<mnemonic, [HasParent<"BodyOp">]>;
+    : PMRT_Op<mnemonic, [ParentOneOf<["BodyOp", "WhileOp", "CaseOp"]>]>;
 
 def PMRT_RoleOp : PMRT_Op<"role", [Symbol, NoTerminator, NoRegionArguments,
     SingleBlock, SymbolTable]> {
@@ -56,10 +56,12 @@ def PMRT_BufferOp : PMRT_Op<"buffer", [Symbol, HasParent<"RoleOp">]> {
 
 def PMRT_BodyOp : PMRT_Op<"body", [Symbol, NoTerminator, NoRegionArguments,
     SingleBlock, HasParent<"RoleOp">]> {
-  let summary = "the flat instruction list of a fragment";
+  let summary = "the instruction list of a fragment";
   let description = [{
     Executed in order; once for each stage and kind, however many micro-batches
-    there are. `kind` is the name of a `pm` fragment kind.
+    there are. `kind` is the name of a `pm` fragment kind. Only loops and choices
+    (`pmrt.while`, `pmrt.case`) hold instructions of their own; the bundle has
+    them flat, with jumps.
 
     ```mlir
     pmrt.role @role_0 arena 64 scratch 64 : 0 {
