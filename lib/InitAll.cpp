@@ -6,6 +6,7 @@
 #include "pipemesh/Dialect/CHLO/CHLO.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Dialect/PMRT/PMRT.h"
+#include "pipemesh/Dialect/SDY/SDY.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "pipemesh/Lower/Passes.h"
 #include "pipemesh/Lower/Kernels/Passes.h"
@@ -17,7 +18,8 @@
 
 void pipemesh::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::func::FuncDialect, stablehlo::StableHLODialect,
-                  chlo::CHLODialect, pm::PMDialect, pmrt::PMRTDialect>();
+                  chlo::CHLODialect, pm::PMDialect, pmrt::PMRTDialect,
+                  sdy::SDYDialect>();
   registerDifferentiationModels(registry);
   registerShardingRules(registry);
   registerCostModels(registry);

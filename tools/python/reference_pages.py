@@ -17,6 +17,7 @@ DIALECTS = {  # page -> dialect, file that includes all of its definitions
     "stablehlo": ("stablehlo", "Dialect/StableHLO/StableHLOOps.td"),
     "chlo": ("chlo", "Dialect/CHLO/CHLO.td"),
     "pm": ("pm", "Dialect/PM/PMOps.td"),
+    "sdy": ("sdy", "Dialect/SDY/SDY.td"),
     "pmrt": ("pmrt", "Dialect/PMRT/PMRTOps.td"),
 }
 LLVM = os.environ.get("PIPEMESH_LLVM", "/usr/lib/llvm-22")

@@ -15,6 +15,7 @@ void StableHLODialect::initialize() {
   addControlOps();
   addWindowOps();
   addCallOps();
+  addCollectiveOps();
 }
 
 Operation *StableHLODialect::materializeConstant(OpBuilder &builder,

@@ -44,5 +44,7 @@ class Elementwise
 #include "pipemesh/Dialect/StableHLO/StableHLOWindowOps.h.inc"
 #define GET_OP_CLASSES
 #include "pipemesh/Dialect/StableHLO/StableHLOCallOps.h.inc"
+#define GET_OP_CLASSES
+#include "pipemesh/Dialect/StableHLO/StableHLOCollectiveOps.h.inc"
 
 #endif // PIPEMESH_DIALECT_STABLEHLO_STABLEHLO_H

@@ -158,4 +158,17 @@ def StableHLO_OutputOperandAliasAttr
   }];
 }
 
+// ---- Collectives -----------------------------------------------------------
+
+def StableHLO_ChannelHandleAttr : StableHLO_Attr<"ChannelHandle", "channel_handle"> {
+  let summary = "The channel of a collective";
+  let description = [{
+    `#stablehlo.channel_handle<handle = 1, type = 1>`. With a channel a collective
+    is one of partitions, which is what exports of one program for all devices
+    have; `handle` is the channel's number, `type` 1 between devices.
+  }];
+  let parameters = (ins "int64_t":$handle, "int64_t":$type);
+  let assemblyFormat = "`<` `handle` `=` $handle `,` `type` `=` $type `>`";
+}
+
 #endif // PIPEMESH_STABLEHLO_ATTRS_TD

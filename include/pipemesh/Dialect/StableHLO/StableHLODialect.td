@@ -32,6 +32,7 @@ def StableHLO_Dialect : Dialect {
     void addControlOps();
     void addWindowOps();
     void addCallOps();
+    void addCollectiveOps();
   }];
 }
 
