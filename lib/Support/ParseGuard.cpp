@@ -1,5 +1,6 @@
 // Checks of IR text before MLIR parses it.
 #include "pipemesh/Support/ParseGuard.h"
+#include "BooleanHex.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/Twine.h"
@@ -229,5 +230,5 @@ pipemesh::openText(StringRef path, std::string &error,
   }
   error = refuseText((*buffer)->getBuffer(),
                      path == "-" ? StringRef("<stdin>") : path, limits);
-  return error.empty() ? std::move(*buffer) : nullptr;
+  return error.empty() ? packBooleans(std::move(*buffer)) : nullptr;
 }

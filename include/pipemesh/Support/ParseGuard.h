@@ -27,8 +27,9 @@ struct ParseLimits {
 std::string refuseText(llvm::StringRef text, llvm::StringRef name,
                        const ParseLimits &limits = {});
 
-/// The text of the file `path` ("-" for standard input), checked. Null on
-/// failure, with `error` one line that says why.
+/// The text of the file `path` ("-" for standard input), checked, and with
+/// hexadecimal booleans of a byte each, as JAX writes them, packed into the bits
+/// that MLIR reads. Null on failure, with `error` one line that says why.
 std::unique_ptr<llvm::MemoryBuffer> openText(llvm::StringRef path,
                                              std::string &error,
                                              const ParseLimits &limits = {});
