@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace pipemesh;
 
-bool pipemesh::isUneven(int64_t size, ArrayRef<StringAttr> axes,
+bool pipemesh::isUneven(int64_t size, ArrayRef<StringAttr> axes, int64_t block,
                         const MeshAxes &mesh) {
   int64_t blocks = 1;
   for (StringAttr axis : axes) {
@@ -16,14 +16,41 @@ bool pipemesh::isUneven(int64_t size, ArrayRef<StringAttr> axes,
       return false;
     blocks *= mesh.sizeOf(axis);
   }
-  return size % blocks != 0;
+  return block && blocks > 1 ? block * blocks != size : size % blocks != 0;
 }
 
 bool Padding::isUnevenDim(Value value, unsigned dim) const {
   pm::ShardingAttr sharding = pm::getSharding(value);
   return sharding &&
          isUneven(cast<RankedTensorType>(value.getType()).getDimSize(dim),
-                  sharding.getDims()[dim].getAxes(), mesh);
+                  sharding.getDims()[dim].getAxes(),
+                  sharding.getDims()[dim].getBlockSize(), mesh);
+}
+
+/// A slice pads with zero, and what stays as it was keeps its padding. What a
+/// reduce-scatter or an exchange leaves behind the end may be anything.
+bool Padding::keepsZero(pm::ReshardOp op) const {
+  if (!isZero(op.getInput()))
+    return false;
+  pm::ShardingAttr source = op.getSource(), target = op.getTarget();
+  llvm::SmallDenseSet<StringAttr, 4> used(source.getPartialAxes().begin(),
+                                          source.getPartialAxes().end());
+  for (pm::DimShardingAttr dim : source.getDims())
+    used.insert(dim.getAxes().begin(), dim.getAxes().end());
+  for (auto [index, from, to] :
+       llvm::enumerate(source.getDims(), target.getDims())) {
+    if (!isUnevenDim(op.getResult(), index))
+      continue;
+    bool isSame = from.getAxes() == to.getAxes() &&
+                  from.getBlockSize() == to.getBlockSize();
+    bool isSliced = from.getAxes().empty() &&
+                    llvm::none_of(to.getAxes(), [&](StringAttr a) {
+                      return used.contains(a);
+                    });
+    if (!isSame && !isSliced)
+      return false;
+  }
+  return true;
 }
 
 /// Whether padding of the result is zero, given the operands' of which that is
@@ -58,11 +85,7 @@ bool Padding::makesZero(Operation *op, OpResult result) const {
           chlo::ErfOp, chlo::SquareOp>(op))
     return all(op->getOperands());
   if (auto reshard = dyn_cast<pm::ReshardOp>(op))
-    // A reduce-scatter leaves the end of a short block as it is.
-    return isZero(op->getOperand(0)) &&
-           (hasPadding(op->getOperand(0)) ||
-            reshard.getSource().getPartialAxes().size() ==
-                reshard.getTarget().getPartialAxes().size());
+    return keepsZero(reshard);
   if (auto select = dyn_cast<stablehlo::SelectOp>(op))
     return all({select.getOnTrue(), select.getOnFalse()});
   if (auto barrier = dyn_cast<stablehlo::OptimizationBarrierOp>(op))
@@ -99,7 +122,7 @@ bool Padding::makesZero(Operation *op, OpResult result) const {
   return false;
 }
 
-Padding::Padding(ModuleOp module, const MeshAxes &mesh) : mesh(mesh) {
+void Padding::notePadded(Region &region) {
   auto note = [&](Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     for (unsigned dim = 0; type && dim < type.getRank(); ++dim)
@@ -108,15 +131,75 @@ Padding::Padding(ModuleOp module, const MeshAxes &mesh) : mesh(mesh) {
         return;
       }
   };
-  for (auto function : module.getOps<func::FuncOp>())
-    if (!function.isExternal())
-      for (Block &block : function.getBody()) {
-        for (BlockArgument arg : block.getArguments())
-          note(arg);
-        for (Operation &op : block)
-          for (Value result : op.getResults())
-            note(result);
+  for (Block &block : region) {
+    for (BlockArgument arg : block.getArguments())
+      note(arg);
+    for (Operation &op : block) {
+      for (Value result : op.getResults())
+        note(result);
+      for (Region &inner : op.getRegions())
+        notePadded(inner);
+    }
+  }
+}
+
+/// What a loop carries is zero if it starts so and every iteration leaves it
+/// so; what a branch gives, if all branches do.
+bool Padding::followRegions(Operation *op) {
+  bool changed = false;
+  auto loop = dyn_cast<stablehlo::WhileOp>(op);
+  if (loop)
+    for (auto [index, result] : llvm::enumerate(op->getResults()))
+      if (isZero(op->getOperand(index)) && !dirtyCarries.contains(result)) {
+        zero.insert(result);
+        zero.insert(loop.getCond().getArgument(index));
+        zero.insert(loop.getBody().getArgument(index));
       }
+  auto manual = dyn_cast<pm::ManualComputationOp>(op);
+  if (manual)
+    for (auto [operand, argument] :
+         llvm::zip(op->getOperands(), manual.getBody().getArguments()))
+      if (isZero(operand))
+        zero.insert(argument);
+  for (Region &region : op->getRegions())
+    for (Block &block : region)
+      changed |= followBlock(block);
+  if (loop) {
+    Operation *end = loop.getBody().front().getTerminator();
+    for (auto [value, result] : llvm::zip(end->getOperands(), op->getResults()))
+      if (zero.contains(result) && !isZero(value))
+        changed |= dirtyCarries.insert(result).second;
+    return changed;
+  }
+  for (auto [index, result] : llvm::enumerate(op->getResults()))
+    if (padded.contains(result) &&
+        llvm::all_of(op->getRegions(), [&, index = index](Region &region) {
+          Value value = region.front().getTerminator()->getOperand(index);
+          pm::ShardingAttr sharding = pm::getSharding(value);
+          return isZero(value) && sharding && sharding.getPartialAxes().empty();
+        }))
+      zero.insert(result);
+  return changed;
+}
+
+bool Padding::followBlock(Block &block) {
+  bool changed = false;
+  for (Operation &op : block) {
+    if (isa<stablehlo::WhileOp, stablehlo::IfOp, stablehlo::CaseOp,
+            pm::ManualComputationOp>(op)) {
+      changed |= followRegions(&op);
+      continue;
+    }
+    for (OpResult result : op.getResults())
+      if (padded.contains(result) && makesZero(&op, result))
+        zero.insert(result);
+  }
+  return changed;
+}
+
+Padding::Padding(ModuleOp module, const MeshAxes &mesh) : mesh(mesh) {
+  for (auto function : module.getOps<func::FuncOp>())
+    notePadded(function.getBody());
   if (padded.empty())
     return;
 
@@ -152,10 +235,7 @@ Padding::Padding(ModuleOp module, const MeshAxes &mesh) : mesh(mesh) {
           zero.insert(arg);
       }
       Block &block = function.getBody().front();
-      for (Operation &op : block)
-        for (OpResult result : op.getResults())
-          if (padded.contains(result) && makesZero(&op, result))
-            zero.insert(result);
+      changed |= followBlock(block);
       for (OpOperand &operand : block.getTerminator()->getOpOperands()) {
         Attribute buffer =
             function.getResultAttr(operand.getOperandNumber(), pm::kBufferAttr);

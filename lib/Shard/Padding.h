@@ -9,9 +9,9 @@
 namespace pipemesh {
 
 /// Whether spatial axes cut a dimension of that size into blocks of which the
-/// last ones are short or empty.
+/// last ones are short or empty; `block` is that of a `DimCut`.
 bool isUneven(int64_t size, llvm::ArrayRef<mlir::StringAttr> axes,
-              const MeshAxes &mesh);
+              int64_t block, const MeshAxes &mesh);
 
 /// Finds the values whose padding holds zero. By contract it does in parameters
 /// and moments; by what ops compute in most gradients of these; in other
@@ -30,10 +30,18 @@ public:
 
 private:
   bool isUnevenDim(mlir::Value value, unsigned dim) const;
+  void notePadded(mlir::Region &region);
+  /// Goes through the ops of a block in order. Returns whether something turned
+  /// out not to be zero that a loop was taken to carry as zero.
+  bool followBlock(mlir::Block &block);
+  bool followRegions(mlir::Operation *op);
   bool makesZero(mlir::Operation *op, mlir::OpResult result) const;
+  bool keepsZero(pm::ReshardOp op) const;
 
   const MeshAxes &mesh;
   llvm::DenseSet<mlir::Value> padded, zero;
+  /// Results of loops that carry something else.
+  llvm::DenseSet<mlir::Value> dirtyCarries;
 };
 
 } // namespace pipemesh

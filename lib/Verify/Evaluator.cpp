@@ -88,6 +88,7 @@ OpRegistry::OpRegistry() {
   registerControlOps(*this);
   registerChloOps(*this);
   registerPMOps(*this);
+  registerManualOps(*this);
 }
 
 const OpRegistry &OpRegistry::get() {

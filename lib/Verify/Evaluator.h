@@ -75,6 +75,7 @@ void registerSortOps(OpRegistry &registry);
 void registerControlOps(OpRegistry &registry);
 void registerChloOps(OpRegistry &registry);
 void registerPMOps(OpRegistry &registry);
+void registerManualOps(OpRegistry &registry);
 
 class Evaluator {
 public:

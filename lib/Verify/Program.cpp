@@ -204,9 +204,14 @@ FailureOr<std::unique_ptr<Program>> Program::load(ModuleOp module,
   if (failed(function))
     return failure();
   bool partitioned = options.partitioned;
-  function->walk([&](Operation *op) {
-    partitioned |= isa<pm::AllReduceOp, pm::AllGatherOp, pm::ReduceScatterOp,
-                       pm::AxisIndexOp>(op);
+  function->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    // Inside, a function of global values has collectives too.
+    if (isa<pm::ManualComputationOp>(op))
+      return WalkResult::skip();
+    partitioned |=
+        isa<pm::AllReduceOp, pm::AllGatherOp, pm::ReduceScatterOp,
+            pm::AllToAllOp, pm::CollectivePermuteOp, pm::AxisIndexOp>(op);
+    return WalkResult::advance();
   });
   auto program = std::make_unique<FunctionProgram>();
   if (failed(program->initialize(*function, partitioned)))

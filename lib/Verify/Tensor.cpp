@@ -116,9 +116,20 @@ Tensor Tensor::splat(RankedTensorType type, double value) {
 }
 
 Tensor Tensor::poison(RankedTensorType type) {
-  return splat(type, isa<FloatType>(type.getElementType())
-                         ? std::numeric_limits<double>::quiet_NaN()
-                         : -std::ldexp(1.0, 62));
+  if (isa<FloatType>(type.getElementType()))
+    return splat(type, std::numeric_limits<double>::quiet_NaN());
+  // Large and odd, by turns of either sign: one of them shows in a minimum, the
+  // other in a maximum. Of booleans true and false.
+  Tensor result(type);
+  if (result.isFloat())
+    return result;
+  IntegerFormat format = IntegerFormat::get(type.getElementType());
+  unsigned bits = std::min(format.width, 63u);
+  int64_t high = (int64_t(1) << (bits - (format.isUnsigned ? 0 : 1))) - 1;
+  int64_t other = !format.isUnsigned ? -high : high / 2;
+  for (int64_t i = 0, e = result.size(); i < e; ++i)
+    result.ints()[i] = format.wrap(i % 2 ? other : high);
+  return result;
 }
 
 double Tensor::asDouble(int64_t index) const {

@@ -42,7 +42,7 @@ public:
 
   static Tensor fromAttribute(mlir::ElementsAttr elements);
   static Tensor splat(mlir::RankedTensorType type, double value);
-  /// Every element undefined: NaN, or an extreme integer.
+  /// Every element undefined: NaN, or large odd integers.
   static Tensor poison(mlir::RankedTensorType type);
 
   explicit operator bool() const { return storage != nullptr; }

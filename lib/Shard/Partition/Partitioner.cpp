@@ -11,6 +11,8 @@ using namespace pipemesh;
 
 OpHandlers::OpHandlers() {
   registerGeneratedHandlers(*this);
+  registerManualHandlers(*this);
+  registerRegionHandlers(*this);
   registerReshardHandlers(*this);
   registerSizedHandlers(*this);
   registerVocabularyHandlers(*this);
@@ -189,7 +191,10 @@ LogicalResult Partitioner::convertRegion(
 }
 
 LogicalResult Partitioner::convert(Operation *op) {
-  phase = op->getAttr(pm::kPhaseAttr);
+  if (Attribute own = op->getAttr(pm::kPhaseAttr))
+    phase = own;
+  else if (isa<func::FuncOp>(op->getParentOp()))
+    phase = {};
   if (OpHandler handler = OpHandlers::get().lookup(op))
     return handler(*this, op);
   return convertPlain(op);
@@ -212,7 +217,7 @@ void Partitioner::define(ValueRange originals, ValueRange all) {
 }
 
 Operation *Partitioner::copy(Operation *op, ValueRange operands,
-                             TypeRange types) {
+                             TypeRange types, bool withRegions) {
   DictionaryAttr attributes = op->getDiscardableAttrDictionary();
   if (attributes.contains(pm::kShardingsAttr)) {
     NamedAttrList list(attributes);
@@ -223,7 +228,7 @@ Operation *Partitioner::copy(Operation *op, ValueRange operands,
       Operation::create(op->getLoc(), op->getName(), types, operands,
                         attributes, op->getPropertiesStorage(),
                         /*successors=*/{}, op->getNumRegions());
-  if (op->getNumRegions()) {
+  if (withRegions && op->getNumRegions()) {
     IRMapping mapping;
     llvm::SetVector<Value> captured;
     getUsedValuesDefinedAbove(op->getRegions(), captured);
@@ -234,6 +239,14 @@ Operation *Partitioner::copy(Operation *op, ValueRange operands,
   }
   builder.insert(made);
   return made;
+}
+
+Value Partitioner::localAs(Operation *op, Value original,
+                           const ValueSharding &sharding) {
+  const ValueSharding &own = shardingOf(original);
+  if (own == sharding)
+    return local(original);
+  return reshard(op, local(original), globalTypeOf(original), own, sharding);
 }
 
 Operation *Partitioner::copy(Operation *op, ValueRange operands) {

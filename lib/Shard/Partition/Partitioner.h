@@ -76,10 +76,14 @@ public:
     values[original] = value;
   }
   void define(mlir::ValueRange originals, mlir::ValueRange all);
+  /// What this rank holds of an original value under another sharding; null
+  /// after an error at `op`.
+  mlir::Value localAs(mlir::Operation *op, mlir::Value original,
+                      const ValueSharding &sharding);
   /// The same op on other operands, with results of these types and the
   /// original's attributes; its results are not yet those of the original.
   mlir::Operation *copy(mlir::Operation *op, mlir::ValueRange operands,
-                        mlir::TypeRange types);
+                        mlir::TypeRange types, bool withRegions = true);
   /// The same with the results' local types.
   mlir::Operation *copy(mlir::Operation *op, mlir::ValueRange operands);
   /// What every op does that computes the same of its blocks: masks what it
@@ -87,6 +91,9 @@ public:
   llvm::LogicalResult convertPlain(mlir::Operation *op);
   /// The operands, with the padding of summed dimensions masked.
   llvm::SmallVector<mlir::Value> maskedOperands(mlir::Operation *op);
+  /// Whether every value of an original region has a sharding that its type can
+  /// be cut by; asked before any of it is converted.
+  llvm::LogicalResult check(mlir::Region &region);
   /// Converts the ops of an original block at the insertion point, up to its
   /// terminator. Its arguments are defined.
   llvm::LogicalResult convertOps(mlir::Block &original);
@@ -147,8 +154,6 @@ public:
   mlir::OpBuilder builder;
 
 private:
-  /// Every value has a sharding that its type can be cut by.
-  llvm::LogicalResult check(mlir::Region &region);
   llvm::LogicalResult check(mlir::Value value);
   llvm::LogicalResult convert(mlir::Operation *op);
   void noteGlobalTypes();
@@ -195,6 +200,8 @@ private:
 };
 
 void registerGeneratedHandlers(OpHandlers &handlers);
+void registerManualHandlers(OpHandlers &handlers);
+void registerRegionHandlers(OpHandlers &handlers);
 void registerReshardHandlers(OpHandlers &handlers);
 void registerSizedHandlers(OpHandlers &handlers);
 void registerVocabularyHandlers(OpHandlers &handlers);
