@@ -29,18 +29,22 @@ static LogicalResult verifyAxes(Operation *op, ArrayAttr axes,
   return success();
 }
 
-/// The blocks of all members must hold the dimension.
+static int64_t countMembers(ArrayAttr axes, const MeshAxes &mesh) {
+  int64_t members = 1;
+  for (auto axis : axes.getAsRange<StringAttr>())
+    members *= mesh.sizeOf(axis);
+  return members;
+}
+
+/// The blocks of all members must hold the dimension. They may be larger than the
+/// size rounded up, as a sharding says: the last ones are shorter then.
 static LogicalResult verifyBlocks(Operation *op, Type wholeType, Type blockType,
                                   int64_t dim, ArrayAttr axes,
                                   const MeshAxes &mesh) {
-  if (failed(verifyAxes(op, axes, mesh)))
-    return failure();
-  int64_t blocks = 1;
-  for (auto axis : axes.getAsRange<StringAttr>())
-    blocks *= mesh.sizeOf(axis);
+  int64_t blocks = countMembers(axes, mesh);
   int64_t whole = cast<RankedTensorType>(wholeType).getDimSize(dim);
   int64_t block = cast<RankedTensorType>(blockType).getDimSize(dim);
-  if (block == int64_t(llvm::divideCeil(whole, blocks)))
+  if (block >= int64_t(llvm::divideCeil(whole, blocks)) && block <= whole)
     return success();
   return op->emitError("has blocks of ")
          << block << " elements, but dimension " << dim << " of " << whole
@@ -49,17 +53,36 @@ static LogicalResult verifyBlocks(Operation *op, Type wholeType, Type blockType,
 }
 
 static LogicalResult verifyCollective(Operation *op, const MeshAxes &mesh) {
-  if (auto reduce = dyn_cast<pm::AllReduceOp>(op))
-    return verifyAxes(op, reduce.getAxes(), mesh);
+  auto axes = op->getAttrOfType<ArrayAttr>("axes");
+  if (!isa<pm::AllReduceOp, pm::AllGatherOp, pm::ReduceScatterOp,
+           pm::AllToAllOp, pm::CollectivePermuteOp>(op))
+    return success();
+  if (failed(verifyAxes(op, axes, mesh)))
+    return failure();
   if (auto gather = dyn_cast<pm::AllGatherOp>(op))
     return verifyBlocks(op, gather.getResult().getType(),
-                        gather.getInput().getType(), gather.getDim(),
-                        gather.getAxes(), mesh);
+                        gather.getInput().getType(), gather.getDim(), axes,
+                        mesh);
   if (auto scatter = dyn_cast<pm::ReduceScatterOp>(op))
     return verifyBlocks(op, scatter.getInput().getType(),
-                        scatter.getResult().getType(), scatter.getDim(),
-                        scatter.getAxes(), mesh);
+                        scatter.getResult().getType(), scatter.getDim(), axes,
+                        mesh);
+  if (auto move = dyn_cast<pm::AllToAllOp>(op)) {
+    Type before = move.getInput().getType(), after = move.getResult().getType();
+    if (failed(verifyBlocks(op, before, after, move.getSplit(), axes, mesh)))
+      return failure();
+    return verifyBlocks(op, after, before, move.getConcat(), axes, mesh);
+  }
   return success();
+}
+
+/// A place on an axis that the mesh has; on a temporal one it is that of the
+/// micro-batch that runs.
+static LogicalResult verifyAxisIndex(pm::AxisIndexOp op, const MeshAxes &mesh) {
+  if (mesh.has(op.getAxisAttr()))
+    return success();
+  return op.emitError("asks for the place on the axis '")
+         << op.getAxis() << "', which the mesh does not have";
 }
 
 using Buffers = llvm::DenseMap<Attribute, pm::BufferOp>;
@@ -112,8 +135,11 @@ public:
 private:
   LogicalResult verify(func::FuncOp function, const MeshAxes &mesh) {
     WalkResult result = function.walk([&](Operation *op) -> WalkResult {
-      if (isa<pm::ReshardOp, pm::ConstrainOp>(op))
+      if (isa<pm::ReshardOp, pm::ConstrainOp, pm::ShardingGroupOp,
+              pm::ManualComputationOp>(op))
         return op->emitError("is left at the partitioned level");
+      if (auto index = dyn_cast<pm::AxisIndexOp>(op))
+        return verifyAxisIndex(index, mesh);
       if (op->hasAttr(pm::kShardingsAttr))
         return op->emitError("has shardings at the partitioned level, where "
                              "types are local");

@@ -82,3 +82,18 @@ func.func @blocks() {
 ^bb1:
   return
 }
+
+// -----
+
+pm.mesh @mesh = [<"x", spatial = 2>, <"y", spatial = 2>]
+
+func.func @collective_along_a_cut_dimension(%a: tensor<8x4xf32> {pm.sharding = #pm.sharding<@mesh, [{"x"}, {}]>}) {
+  %r = pm.manual_computation(%a) in [#pm.sharding<@mesh, [{"x", "y"}, {}]>] out [#pm.sharding<@mesh, [{"y"}, {}]>] manual ["x"] on @mesh
+      {pm.shardings = [#pm.sharding<@mesh, [{}, {}]>]} : (tensor<8x4xf32>) -> tensor<8x4xf32> {
+  ^bb0(%own: tensor<4x4xf32>):
+    // expected-error @below {{moves elements along dimension 0, which is cut over 'y'; constrain it to be whole}}
+    %0 = pm.all_gather %own dim 0 over ["x"] on @mesh {pm.shardings = [#pm.sharding<@mesh, [{"y"}, {}]>]} : (tensor<4x4xf32>) -> tensor<8x4xf32>
+    pm.return %0 : tensor<8x4xf32>
+  }
+  return
+}

@@ -204,7 +204,8 @@ ShardingAttr pm::getSharding(Value value) {
     return carrier ? getSharding(carrier) : ShardingAttr();
   }
   auto result = cast<OpResult>(value);
-  auto list = result.getOwner()->getAttrOfType<ArrayAttr>(kShardingsAttr);
+  auto list = dyn_cast_or_null<ArrayAttr>(
+      result.getOwner()->getDiscardableAttr(kShardingsAttr));
   if (!list || result.getResultNumber() >= list.size())
     return {};
   return dyn_cast<ShardingAttr>(list[result.getResultNumber()]);

@@ -191,7 +191,7 @@ LogicalResult Partitioner::convertRegion(
 }
 
 LogicalResult Partitioner::convert(Operation *op) {
-  if (Attribute own = op->getAttr(pm::kPhaseAttr))
+  if (Attribute own = op->getDiscardableAttr(pm::kPhaseAttr))
     phase = own;
   else if (isa<func::FuncOp>(op->getParentOp()))
     phase = {};
@@ -218,9 +218,11 @@ void Partitioner::define(ValueRange originals, ValueRange all) {
 
 Operation *Partitioner::copy(Operation *op, ValueRange operands,
                              TypeRange types, bool withRegions) {
-  DictionaryAttr attributes = op->getDiscardableAttrDictionary();
-  if (attributes.contains(pm::kShardingsAttr)) {
-    NamedAttrList list(attributes);
+  // There are few sets of attributes and many ops.
+  DictionaryAttr own = op->getDiscardableAttrDictionary();
+  DictionaryAttr &attributes = attributesWithoutShardings[own];
+  if (!attributes) {
+    NamedAttrList list(own);
     list.erase(pm::kShardingsAttr);
     attributes = list.getDictionary(op->getContext());
   }

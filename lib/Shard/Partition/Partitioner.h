@@ -164,6 +164,8 @@ private:
   mlir::Attribute phase;
   llvm::DenseMap<mlir::Value, mlir::Value> values;
   llvm::DenseMap<mlir::StringAttr, mlir::Value> indices;
+  llvm::DenseMap<mlir::Attribute, mlir::DictionaryAttr>
+      attributesWithoutShardings;
   /// There are few shardings and many values.
   llvm::DenseMap<mlir::Attribute, std::unique_ptr<ValueSharding>> shardings;
   llvm::DenseMap<std::pair<mlir::Type, mlir::Attribute>, mlir::RankedTensorType>
