@@ -12,6 +12,7 @@
 #include "pipemesh/Lower/Kernels/Passes.h"
 #include "pipemesh/Differentiate/Differentiate.h"
 #include "pipemesh/Differentiate/Passes.h"
+#include "pipemesh/Import/Passes.h"
 #include "pipemesh/Pipeline/Passes.h"
 #include "pipemesh/Shard/Models.h"
 #include "pipemesh/Shard/Passes.h"
@@ -31,6 +32,7 @@ void pipemesh::registerAllPasses() {
   registerLowerKernelsPasses();
   registerLowerPipelines();
   registerDifferentiatePasses();
+  registerPipemeshImportPasses();
   registerPipemeshPipelinePasses();
   registerPipelinePipelines();
   registerPipemeshShardPasses();

@@ -59,6 +59,8 @@ bool compareAndReport(const interp::NamedTensors &actual,
                       const interp::NamedTensors &expected,
                       const Tolerance &tolerance);
 
+int runBytes(llvm::ArrayRef<llvm::StringRef> arguments,
+             mlir::MLIRContext &context);
 int runEquiv(llvm::ArrayRef<llvm::StringRef> arguments,
              mlir::MLIRContext &context);
 int runRun(llvm::ArrayRef<llvm::StringRef> arguments,

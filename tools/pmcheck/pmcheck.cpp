@@ -47,6 +47,12 @@ static const char usage[] = R"(pmcheck: runs modules on the reference interprete
                              each gradient (1e-7)
         --positive           positive arguments, for logarithms and roots
 
+  pmcheck bytes A.mlir
+      Counts what a rank of a partitioned module sends in a step: of n ranks an
+      all-reduce 2(n-1)/n of its operand, an all-gather n-1 operands, a
+      reduce-scatter or an all-to-all (n-1)/n of it, a permute the operand for a
+      rank that sends to another; times the trips of loops; the largest rank.
+
 Examples:
   pmcheck equiv model.mlir sharded.mlir --seed=3
   pmcheck equiv step.mlir partitioned.mlir --weights=llama --data=reference.safetensors
@@ -71,6 +77,7 @@ int main(int argc, char **argv) {
   auto command =
       llvm::StringSwitch<int (*)(ArrayRef<StringRef>, MLIRContext &)>(
           arguments.front())
+          .Case("bytes", runBytes)
           .Case("equiv", runEquiv)
           .Case("run", runRun)
           .Case("gradients", runGradients)
