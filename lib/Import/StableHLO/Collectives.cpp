@@ -42,6 +42,9 @@ private:
     return builder.getArrayAttr(
         SmallVector<Attribute>(names.begin(), names.end()));
   }
+  pm::ReductionKindAttr kindAttr(pm::ReductionKind kind) {
+    return pm::ReductionKindAttr::get(op->getContext(), kind);
+  }
   Value reshape(Value value, ArrayRef<int64_t> shape) {
     auto type = cast<RankedTensorType>(value.getType()).clone(shape);
     return shlo::ReshapeOp::create(builder, location, type, value);
@@ -195,8 +198,8 @@ LogicalResult Importer::importOp(shlo::AllReduceOp reduce) {
   if (applied)
     if (auto kind = getKind(applied, element)) {
       auto result = pm::AllReduceOp::create(
-          builder, location, op->getResultTypes(), reduce.getOperands(), *kind,
-          strings(names), mesh.getName());
+          builder, location, op->getResultTypes(), reduce.getOperands(),
+          kindAttr(*kind), strings(names), mesh.getName());
       op->replaceAllUsesWith(result->getResults());
       return success();
     }
@@ -218,7 +221,7 @@ LogicalResult Importer::importOp(shlo::AllReduceOp reduce) {
         if (one.name == axis)
           shape[0] *= one.size;
     Value parts = pm::AllGatherOp::create(builder, location, type.clone(shape),
-                                          part, /*dim=*/0, strings(names),
+                                          part, builder.getI64IntegerAttr(0), strings(names),
                                           mesh.getName());
     auto scalarType = RankedTensorType::get({}, element);
     Value init = shlo::ConstantOp::create(
@@ -248,8 +251,8 @@ LogicalResult Importer::importOp(shlo::ReduceScatterOp scatter) {
   Value result = scatter.getOperand();
   if (!names.empty())
     result = pm::ReduceScatterOp::create(
-        builder, location, scatter.getType(), result, *kind,
-        scatter.getScatterDimension(), strings(names), mesh.getName());
+        builder, location, scatter.getType(), result, kindAttr(*kind),
+        scatter.getScatterDimensionAttr(), strings(names), mesh.getName());
   scatter.getResult().replaceAllUsesWith(result);
   return success();
 }
@@ -269,7 +272,7 @@ LogicalResult Importer::importOp(shlo::AllGatherOp gather) {
     Value whole = operand;
     if (!names.empty())
       whole = pm::AllGatherOp::create(builder, location, result.getType(),
-                                      operand, gather.getAllGatherDim(),
+                                      operand, gather.getAllGatherDimAttr(),
                                       strings(names), mesh.getName());
     result.replaceAllUsesWith(whole);
   }
@@ -291,8 +294,9 @@ LogicalResult Importer::importOp(shlo::AllToAllOp exchange) {
     auto type = cast<RankedTensorType>(operand.getType());
     if (!names.empty() && split != concat) {
       moved = pm::AllToAllOp::create(builder, location, result.getType(),
-                                     operand, split, concat, strings(names),
-                                     mesh.getName());
+                                     operand, exchange.getSplitDimensionAttr(),
+                                     exchange.getConcatDimensionAttr(),
+                                     strings(names), mesh.getName());
     } else if (!names.empty()) {
       // Block i for member i, and what comes in their order: the blocks are a
       // dimension of their own, which is cut while another one is joined.
@@ -302,9 +306,9 @@ LogicalResult Importer::importOp(shlo::AllToAllOp exchange) {
       moved = reshape(operand, shape);
       std::swap(shape[split], shape[split + 1]);
       moved = pm::AllToAllOp::create(builder, location, type.clone(shape),
-                                     moved, /*split=*/split + 1,
-                                     /*concat=*/split, strings(names),
-                                     mesh.getName());
+                                     moved, builder.getI64IntegerAttr(split + 1),
+                                     builder.getI64IntegerAttr(split),
+                                     strings(names), mesh.getName());
       moved = reshape(moved, type.getShape());
     }
     result.replaceAllUsesWith(moved);

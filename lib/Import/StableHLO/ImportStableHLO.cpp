@@ -355,14 +355,14 @@ static LogicalResult checkReplicas(ModuleOp module) {
   auto replicas = module->getAttrOfType<IntegerAttr>("mhlo.num_replicas");
   if (replicas && replicas.getValue().getSExtValue() != 1)
     return module.emitError()
-           << "has mhlo.num_replicas = " << replicas.getValue()
+           << "has mhlo.num_replicas = " << replicas.getValue().getSExtValue()
            << "; export for partitions (jax.jit with shardings, not jax.pmap)";
   return success();
 }
 
 namespace {
 struct ImportStableHLO
-    : public impl::ImportStableHLOPassBase<ImportStableHLO> {
+    : public pipemesh::impl::ImportStableHLOPassBase<ImportStableHLO> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     if (failed(checkReplicas(module)) || failed(inlineCalls(module)) ||

@@ -62,8 +62,8 @@ FailureOr<Function *> Inliner::lookup(Operation *call) {
            << "calls @" << name.getValue() << ", which has "
            << (callee->op.isExternal() ? "no body" : "several blocks");
   FunctionType type = callee->op.getFunctionType();
-  if (type.getInputs() != TypeRange(call->getOperandTypes()) ||
-      type.getResults() != TypeRange(call->getResultTypes()))
+  if (TypeRange(type.getInputs()) != TypeRange(call->getOperandTypes()) ||
+      TypeRange(type.getResults()) != TypeRange(call->getResultTypes()))
     return call->emitError() << "calls @" << name.getValue() << " of type "
                              << type << " with other types";
   return callee;

@@ -234,11 +234,13 @@ FailureOr<pm::ShardingAttr> MeshMap::convert(Location location,
   if (failed(append(location, *mesh, sharding.getUnreducedAxes(), partial)) ||
       failed(append(location, *mesh, sharding.getReplicatedAxes(), replicated)))
     return failure();
-  auto result = pm::ShardingAttr::getChecked(
-      [&] { return emitError(location); }, location.getContext(), name, dims,
-      partial, pm::ReductionKind::Sum, replicated);
-  if (!result)
+  auto report = [&] { return emitError(location); };
+  if (failed(pm::ShardingAttr::verify(report, name, dims, partial,
+                                      pm::ReductionKind::Sum, replicated)))
     return failure();
+  auto result =
+      pm::ShardingAttr::get(location.getContext(), name, dims, partial,
+                            pm::ReductionKind::Sum, replicated);
   done[key] = result;
   return result;
 }
