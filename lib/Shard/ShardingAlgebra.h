@@ -1,8 +1,6 @@
-//===- ShardingAlgebra.h - shardings under an op's rule ---------*- C++ -*-===//
+//===- ShardingAlgebra.h - shardings as data --------------------*- C++ -*-===//
 //
-// Shardings as plain data, and the two questions that propagation and the
-// verifier ask of a rule: which axes cut which factor, and what operands and
-// results are then.
+// Shardings as plain data, and the rule of an op.
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,42 +66,6 @@ struct ValueSharding {
     return !(*this == other);
   }
 };
-
-/// The axes that cut each factor of a rule, major to minor.
-using FactorAxes = llvm::SmallVector<Axes>;
-
-/// Chooses the axes of each factor from the dimensions of the op's operands
-/// and results. Where they disagree, one in time wins, then the choice of the
-/// values with the most bytes, then the first; an axis cuts one factor only, and one that a
-/// value could not express (the minor factor of a merged dimension whose major
-/// one is not wholly cut, a size that does not divide a merged dimension or one
-/// that micro-batches cut) cuts none. Factors keep the axes of `bound`, if it is
-/// not empty, and are only extended.
-FactorAxes chooseFactorAxes(mlir::Operation *op, const ShardingRule &rule,
-                            const MeshAxes &mesh,
-                            llvm::ArrayRef<const ValueSharding *> operands,
-                            llvm::ArrayRef<const ValueSharding *> results,
-                            const FactorAxes &bound = {});
-
-/// The dimensions of a value whose factors are cut like this.
-llvm::SmallVector<DimCut> dimsOfFactors(llvm::ArrayRef<DimFactors> dims,
-                                      const ShardingRule &rule,
-                                      const FactorAxes &factors,
-                                      const MeshAxes &mesh);
-
-/// What an op needs of its operands and makes of its results.
-struct OpShardings {
-  llvm::SmallVector<ValueSharding> operands;
-  llvm::SmallVector<ValueSharding> results;
-};
-
-/// Given the axes of the factors and the operands as they are, tells what they
-/// must be. Partial values flow where the op is linear, except over the axes
-/// for which `isBlocked` says of an operand that it is made whole.
-OpShardings inferOpShardings(
-    mlir::Operation *op, const ShardingRule &rule, const FactorAxes &factors,
-    const MeshAxes &mesh, llvm::ArrayRef<const ValueSharding *> operands,
-    llvm::function_ref<bool(unsigned, mlir::StringAttr)> isBlocked);
 
 /// The rule of an op, or one that replicates everything; `hasRule` tells which.
 ShardingRule getRule(mlir::Operation *op, bool &hasRule);

@@ -85,6 +85,35 @@ def ApplyStrategyPass : Pass<"pm-apply-strategy", "::mlir::ModuleOp"> {
   ];
 }
 
+def RefineMeshPass : Pass<"pm-refine-mesh", "::mlir::ModuleOp"> {
+  let summary = "make parts of axes axes of the mesh";
+  let description = [{
+    Before: shardings, manual axes and collectives may name a part of an axis:
+    `"x:(2)4"` is the part of size 4 behind the outermost 2 of `x`. After: the
+    mesh has an axis for each part, `x.0`, `x.1` and so on, major to minor, the
+    coarsest ones of which every part that is named consists, and everything that
+    named `x` or a part of it names them. Ranks keep their places. Parts of one
+    axis that have no common refinement (2 and 3 of 6) are refused, and so are
+    parts of temporal and stage axes.
+
+    ```mlir
+    pm.mesh @mesh = [<"x", spatial = 4>]
+    func.func @main(%a: tensor<8x4xf32> {pm.sharding = #pm.sharding<@mesh, [{"x:(1)2"}, {"x:(2)2"} ]>},
+                    %b: tensor<8x4xf32> {pm.sharding = #pm.sharding<@mesh, [{"x"}, {} ]>})
+    ```
+
+    becomes
+
+    ```mlir
+    pm.mesh @mesh = [<"x.0", spatial = 2>, <"x.1", spatial = 2>]
+    func.func @main(%a: tensor<8x4xf32> {pm.sharding = #pm.sharding<@mesh, [{"x.0"}, {"x.1"} ]>},
+                    %b: tensor<8x4xf32> {pm.sharding = #pm.sharding<@mesh, [{"x.0", "x.1"}, {} ]>})
+    ```
+  }];
+  let dependentDialects = ["::pipemesh::pm::PMDialect",
+                           "::pipemesh::stablehlo::StableHLODialect"];
+}
+
 def PropagatePass : Pass<"pm-propagate", "::mlir::ModuleOp"> {
   let summary = "give every value a sharding, and insert the reshards";
   let description = [{

@@ -27,7 +27,7 @@ inline constexpr unsigned kMaxAxes = 64, kMaxDimAxes = 16;
 class CutTable {
 public:
   struct Cut {
-    llvm::SmallVector<uint8_t, 4> axes; ///< major to minor
+    llvm::SmallVector<uint8_t, 8> axes; ///< major to minor
     int64_t block = 0;                  ///< 0: the ceiling of the division
     int64_t pieces = 1;
     AxisMask mask = 0;

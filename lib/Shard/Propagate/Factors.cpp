@@ -248,21 +248,18 @@ double FactorChooser::price(const RuleInfo &rule, ArrayRef<ValueView> values,
 void FactorChooser::solve(const RuleInfo &rule, ArrayRef<ValueView> values,
                           Candidates &candidates, ArrayRef<CutId> bound,
                           SmallVectorImpl<CutId> &factors) {
-  llvm::stable_sort(candidates, [](const Candidate &a, const Candidate &b) {
-    return a.factor < b.factor;
-  });
   struct Choice {
     unsigned factor;
     double bytes;
     SmallVector<CutId, 4> options; ///< The best first.
   };
   SmallVector<Choice, 4> choices;
-  ArrayRef<Candidate> rest = candidates;
   for (unsigned factor = 0; factor < factors.size(); ++factor) {
-    ArrayRef<Candidate> own = rest.take_while(
-        [&](const Candidate &other) { return other.factor == factor; });
-    rest = rest.drop_front(own.size());
-    SmallVector<Candidate, 8> list(own);
+    SmallVector<Candidate, 8> list;
+    llvm::copy_if(candidates, std::back_inserter(list),
+                  [&](const Candidate &other) {
+                    return other.factor == factor;
+                  });
     CutId from = bound.empty() ? 0 : bound[factor];
     if (from)
       llvm::erase_if(list, [&](const Candidate &other) {
