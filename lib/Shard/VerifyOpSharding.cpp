@@ -90,15 +90,21 @@ bool OpCheck::readDim(
   unsigned next = 0;
   for (auto &[factor, cut] : found) {
     int64_t own = rule.factors[factor].size;
-    if (found.size() > 1)
-      inner = own == 0 ? 0 : inner / own;
-    else
-      inner = 1;
+    // Sizes of an exchanged factor may differ: each has its own blocks.
+    if (found.size() == 1 && own != size) {
+      cut = {axes, dim.block ? dim.block
+                             : static_cast<int64_t>(
+                                   llvm::divideCeil(own, piecesOf(axes)))};
+      return true;
+    }
+    inner = own == 0 ? 0 : inner / own;
     ArrayRef<StringAttr> rest = ArrayRef(axes).drop_front(next);
     if (rest.empty())
       return true;
     // Blocks of whole elements of this factor: the rest of the axes cut it.
-    if (own != 1 && inner > 0 && block % inner == 0) {
+    if (own != 1 && (inner > 0 || found.size() == 1) &&
+        (inner == 0 || block % inner == 0)) {
+      inner = std::max<int64_t>(1, inner);
       cut = {Axes(rest), block / inner};
       return true;
     }
@@ -139,9 +145,11 @@ DimCut OpCheck::dimOf(ArrayRef<int64_t> factors, int64_t size) const {
     int64_t own = rule.factors[factor].size;
     if (!isOpen || !cuts[factor])
       break;
-    if (factors.size() == 1)
-      own = size;
     const FactorCut &cut = *cuts[factor];
+    if (factors.size() == 1 && own != size) {
+      dim.axes = cut.axes;
+      return dim;
+    }
     dim.axes.append(cut.axes);
     if (!cut.axes.empty())
       block = own == 0 ? 0 : block / own * cut.block;

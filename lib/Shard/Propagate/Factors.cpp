@@ -44,8 +44,13 @@ void FactorChooser::readDim(const RuleInfo &rule, const RuleInfo::Dim &dim,
   for (unsigned other = position + 1; other <= last; ++other)
     minor *= sizeOf(other);
   bool isEven = !cut.block && dim.size % cut.pieces == 0;
-  if (minor == 1 && (isEven || !cut.isTemporal))
+  if (minor == 1 && (isEven || !cut.isTemporal)) {
+    // Sizes of an exchanged factor may differ: each has its own blocks.
+    if (cut.block && sizeOf(position) != dim.size)
+      return add(dim.factors[position],
+                 cuts.get(SmallVector<uint8_t, 8>(cut.axes)));
     return add(dim.factors[position], id);
+  }
   int64_t block = blockOf(dim.size, cut), rest = sizeOf(position);
   if (minor > 0 && block % minor == 0 && (isEven || !cut.isTemporal)) {
     SmallVector<uint8_t, 8> axes(cut.axes);
@@ -79,8 +84,12 @@ void FactorChooser::readDim(const RuleInfo &rule, const RuleInfo::Dim &dim,
 
 CutId FactorChooser::cutOf(const RuleInfo &rule, const RuleInfo::Dim &dim,
                            ArrayRef<CutId> factors) {
-  if (dim.factors.size() == 1)
-    return factors[dim.factors[0]];
+  if (dim.factors.size() == 1) {
+    CutId cut = factors[dim.factors[0]];
+    if (cuts[cut].block && rule.rule.factors[dim.factors[0]].size != dim.size)
+      return cuts.get(SmallVector<uint8_t, 8>(cuts[cut].axes));
+    return cut;
+  }
   // The axes of wholly cut factors, and of the one behind them.
   SmallVector<uint8_t, 8> axes;
   int64_t block = 1;
