@@ -66,7 +66,7 @@ bool pipemesh::isKnownZero(Value value) {
     if (!op)
       return false;
     if (isa<stablehlo::BroadcastInDimOp, stablehlo::ReshapeOp,
-            stablehlo::ConvertOp>(op)) {
+            stablehlo::ConvertOp, pm::ReshardOp>(op)) {
       value = op->getOperand(0);
       continue;
     }

@@ -111,7 +111,13 @@ LogicalResult VerifySharded::read(Operation *op, Value value, const Twine &what,
 LogicalResult VerifySharded::agrees(Operation *op, OpOperand &value,
                                     const ValueSharding &wanted,
                                     const Twine &what, const MeshAxes &mesh) {
-  if (lieAlike(of(value.get()), wanted, mesh))
+  ValueSharding own = of(value.get());
+  // Zero is partial over everything.
+  if (isKnownZero(value.get()) && own.partial.empty()) {
+    own.partial = wanted.partial;
+    own.kind = wanted.kind;
+  }
+  if (lieAlike(own, wanted, mesh))
     return success();
   return op->emitError("operand ")
          << value.getOperandNumber() << " is " << of(value.get()).toAttr(mesh)

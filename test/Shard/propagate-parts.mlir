@@ -37,14 +37,14 @@ pm.mesh @mesh = [<"x", spatial = 4>]
 // Fewer rows than ranks, and none at all.
 // CHECK-LABEL: func.func @empty_shards
 func.func @empty_shards(
-    %a: tensor<3x2xf32> {pm.sharding = #pm.sharding<@mesh, [{"x"}, {}]>},
-    %b: tensor<0x2xf32> {pm.sharding = #pm.sharding<@mesh, [{"x"}, {}]>}) -> (tensor<6xf32>, tensor<0x2xf32>) {
-  // CHECK: stablehlo.reshape {{.*}}[{"x"}b2]
-  %0 = stablehlo.reshape %a : (tensor<3x2xf32>) -> tensor<6xf32>
+    %a: tensor<3x5xf32> {pm.sharding = #pm.sharding<@mesh, [{"x"}, {}]>},
+    %b: tensor<0x2xf32> {pm.sharding = #pm.sharding<@mesh, [{"x"}, {}]>}) -> (tensor<15xf32>, tensor<0x2xf32>) {
+  // CHECK: stablehlo.reshape {{.*}}[{"x"}b5]
+  %0 = stablehlo.reshape %a : (tensor<3x5xf32>) -> tensor<15xf32>
   // CHECK: stablehlo.negate {{.*}}[{"x"}, {}]
   %1 = stablehlo.negate %b : tensor<0x2xf32>
   // CHECK-NOT: pm.reshard
-  return %0, %1 : tensor<6xf32>, tensor<0x2xf32>
+  return %0, %1 : tensor<15xf32>, tensor<0x2xf32>
 }
 
 // -----

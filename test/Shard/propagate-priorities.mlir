@@ -70,13 +70,14 @@ pm.mesh @mesh = [<"x", spatial = 2>]
 // CHECK-LABEL: func.func @partial_annotations
 func.func @partial_annotations(
     %a: tensor<4xf32> {pm.sharding = #pm.sharding<@mesh, [{}], partial = sum{"x"}>},
-    %b: tensor<4xf32> {pm.sharding = #pm.sharding<@mesh, [{}], partial = sum{"x"}>}) -> (
+    %b: tensor<4xf32> {pm.sharding = #pm.sharding<@mesh, [{}], partial = sum{"x"}>},
+    %c: tensor<4xf32> {pm.sharding = #pm.sharding<@mesh, [{}], partial = sum{"x"}>}) -> (
       tensor<4xf32> {pm.sharding = #pm.sharding<@mesh, [{}], partial = sum{"x"}>}, tensor<4xf32>) {
   // CHECK: %[[S:.*]] = stablehlo.add {{.*}}partial = sum{"x"}
   %0 = stablehlo.add %a, %b : tensor<4xf32>
   // CHECK: %[[A:.*]] = pm.reshard %{{.*}} from <@mesh, [{}], partial = sum{"x"}> to <@mesh, [{}]>
   // CHECK: stablehlo.tanh %[[A]]
-  %1 = stablehlo.tanh %a : tensor<4xf32>
+  %1 = stablehlo.tanh %c : tensor<4xf32>
   // CHECK: return %[[S]], %
   return %0, %1 : tensor<4xf32>, tensor<4xf32>
 }

@@ -120,26 +120,45 @@ def PropagatePass : Pass<"pm-propagate", "::mlir::ModuleOp"> {
     Before: a module with one mesh; arguments, results and ops may carry
     shardings, which bind, as does `pm.constrain`. After: every op of a function
     carries `pm.shardings`, arguments and results carry `pm.sharding`,
-    `pm.constrain` is gone, and wherever a use needs another sharding than its
-    value has stands a `pm.reshard`.
+    `pm.constrain` and `pm.sharding_group` are gone, and wherever a use needs
+    another sharding than its value has stands a `pm.reshard`.
 
     Axes move forward and backward through the factors of the ops' sharding
     rules until nothing changes: first those of annotated dimensions of priority
     0, then those of priority 1, and so on, so that a lower number binds where two
-    want the same. Axes of the stage kind do not take part. Nor does state: its
-    arguments are what their annotation says, or replicated; a moment without one
-    lies as its parameter does. A dimension need not divide, as long as it is one
-    factor and no temporal axis cuts it: its last blocks are short.
+    want the same. Between equal ones the choice that moves the fewest bytes wins.
+    A closed dimension stays as it is; an open one may get axes behind its own, but
+    none that the annotation calls replicated. Axes of the stage kind do not take
+    part. Nor does state: its arguments are what their annotation says, or
+    replicated; a moment without one lies as its parameter does. The values of a
+    `pm.sharding_group` lie alike.
+
+    A dimension need not divide, as long as no temporal axis cuts it: its last
+    blocks are short or empty. Where it consists of several factors (heads and
+    their width), blocks are whole elements of the major one, and the cut carries
+    their size. An axis that an op could use in two dimensions, as a reshape of 8
+    to 2 x 4 under an axis of 4 can, is split in two as by `pm-refine-mesh`, and
+    propagation starts again.
+
+    What a `stablehlo.while` carries has one sharding, in front of it, in both
+    regions and behind it; the branches of `if` and `case` give their results'.
+    Conditions and indices are whole. A value from outside that a loop needs
+    otherwise is resharded in front of the loop. Inside of a
+    `pm.manual_computation` only the other axes move; its operands are brought to
+    its `in_shardings`, whose open dimensions are filled in. What other regions
+    take from outside is whole.
 
     Then, in the order of the ops, partial values appear where a summed factor is
     cut, in the results that do not contain it. They flow through the ops that are
-    linear in them and are added to each other. A value is made whole at once
-    where some use needs it whole, and where flowing on would move more bytes:
-    where an op makes more of it, or several users would each have to reduce what
-    they make of it. A value that is partial over a temporal axis too flows on,
-    since that sum has to wait for the other micro-batches anyhow. An op without a
-    rule is replicated, with a remark that names it. The pass does nothing to its
-    own output.
+    linear in them and are added to each other, through loops too: a sum that
+    starts from zero, and to which the body only adds, is made whole behind the
+    loop. A value is made whole at once where some use needs it whole, and where
+    flowing on would move more bytes: where an op makes more of it, or several
+    users would each have to reduce what they make of it. A value that is partial
+    over a temporal axis too flows on, since that sum has to wait for the other
+    micro-batches anyhow. An argument, a result or a constraint may be annotated
+    as partial. An op without a rule is replicated, with a remark that names it.
+    The pass does nothing to its own output.
 
     ```mlir
     func.func @main(%x: tensor<8x16xf32> {pm.sharding = #pm.sharding<@mesh, [{"dp", "mb"}, {} ]>},
@@ -170,9 +189,12 @@ def VerifyShardedPass : Pass<"pm-verify-sharded", "::mlir::ModuleOp"> {
   let summary = "check that a module is a sharded graph";
   let description = [{
     Every argument, result and op of a function has a closed sharding over the
-    axes of the module's mesh, and each op's operands and results agree under its
-    rule: a partial value is used only by an op that is linear in it, and a
-    difference is bridged by a `pm.reshard`. Changes nothing.
+    axes of the module's mesh, each axis once, in blocks that cover the dimension,
+    and each op's operands and results agree under its rule: what they say of one
+    factor is the same, a partial value is used only by an op that is linear in
+    it, and a difference is bridged by a `pm.reshard`. What a loop carries and what
+    branches give lies as the op's result does; conditions are whole; inside of a
+    manual computation no value is cut over its axes. Changes nothing.
   }];
 }
 

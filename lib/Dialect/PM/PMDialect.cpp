@@ -156,11 +156,10 @@ LogicalResult PMDialect::verifyRegionResultAttribute(Operation *op, unsigned,
 //===----------------------------------------------------------------------===//
 
 MeshOp pm::lookupMesh(Operation *op) {
-  while (op->getParentOp())
-    op = op->getParentOp();
-  for (Region &region : op->getRegions())
-    for (Block &block : region)
-      for (auto mesh : block.getOps<MeshOp>())
+  // A module that is being parsed lies in another one for a while.
+  for (; op; op = op->getParentOp())
+    if (auto module = dyn_cast<ModuleOp>(op))
+      for (auto mesh : module.getOps<MeshOp>())
         return mesh;
   return {};
 }

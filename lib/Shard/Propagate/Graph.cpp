@@ -205,6 +205,8 @@ LogicalResult Graph::visitWhile(Operation &op, AxisMask forbidden) {
     ids[body.getArgument(number)] = id;
   }
   joins(&op);
+  for (Value result : op.getResults())
+    values[ids.find(result)->second].firstInside = nodes.size();
   if (failed(visitBlock(cond.front(), forbidden)))
     return failure();
   Operation *test = cond.front().getTerminator();
@@ -212,6 +214,8 @@ LogicalResult Graph::visitWhile(Operation &op, AxisMask forbidden) {
           &test->getOpOperand(0), {}, forbidden);
   if (failed(visitBlock(body.front(), forbidden)))
     return failure();
+  for (Value result : op.getResults())
+    values[ids.find(result)->second].lastInside = nodes.size();
   joins(body.front().getTerminator());
   return success();
 }

@@ -29,6 +29,8 @@ struct GraphValue {
   bool isBound = false;
   /// Joins what several places hand on: a loop's start and body, branches.
   bool isJoined = false;
+  /// The nodes of the loop that carries it; none of what branches join.
+  uint32_t firstInside = 0, lastInside = 0;
   /// Of a loop: zero at the start does not make it zero.
   bool isZero = false;
   /// May not be added to an open dimension.

@@ -116,7 +116,8 @@ void PartialPlan::findFlowsOf(uint32_t number) {
   case NodeKind::Join: {
     // What the joined value is partial over, all places must give.
     ValueId result = graph.resultsOf(node)[0];
-    own[0] = infos[operands[0]].partial & infos[result].partial;
+    own[0] = infos[operands[0]].partial & infos[result].partial &
+             ~reducedFor(operands[0], number);
     return;
   }
   case NodeKind::Op:
@@ -131,7 +132,7 @@ void PartialPlan::findFlowsOf(uint32_t number) {
     partial.push_back(info.partial);
     zero.push_back(graph.values[operands[index]].isZero);
     sums.push_back(info.kind == pm::ReductionKind::Sum);
-    blocked |= info.reduced & info.partial;
+    blocked |= info.partial & reducedFor(operands[index], number);
   }
   PartialFlow flow = flowThrough(rule, graph.cuts, factorsOf(number), partial,
                                  zero, sums, blocked);
@@ -162,7 +163,7 @@ bool PartialPlan::joinFlows() {
       if (graph.values[from].isZero)
         continue;
       all &= source.kind == pm::ReductionKind::Sum
-                 ? source.partial & ~source.reduced
+                 ? source.partial & ~reducedFor(from, number)
                  : 0;
     }
     changed |= all != info.partial;
@@ -310,17 +311,25 @@ bool PartialPlan::price(ValueId value) {
   info.after.clear();
   bool waits = info.partial & graph.cuts.temporal() & ~info.reduced;
   bool changed = false;
+  const GraphValue &own = graph.values[value];
+  bool isJoined = own.isJoined && !own.isBound;
   forEachAxis(info.partial, [&](unsigned axis) {
-    double here = added(value, axis), flowing = 0;
-    for (uint32_t node : graph.nodesOf(value))
-      flowing += priceOfUse(node, value, axis);
-    info.after.emplace_back(axis, std::min(here, flowing));
-    AxisMask bit = AxisMask(1) << axis;
-    bool isReduced = flowing == kNever || (!waits && flowing > here);
-    if (isReduced && !(info.reduced & bit)) {
-      info.reduced |= bit;
-      changed = true;
+    double here = added(value, axis), flowing = 0, inside = 0;
+    for (uint32_t node : graph.nodesOf(value)) {
+      bool isInside = node >= own.firstInside && node < own.lastInside;
+      (isInside ? inside : flowing) += priceOfUse(node, value, axis);
     }
+    info.after.emplace_back(axis, std::min(here, flowing + inside));
+    AxisMask bit = AxisMask(1) << axis;
+    auto reduce = [&](AxisMask &mask, double price, double limit) {
+      if ((price == kNever || (!waits && price > limit)) && !(mask & bit)) {
+        mask |= bit;
+        changed = true;
+      }
+    };
+    reduce(isJoined ? info.reducedBehind : info.reduced, flowing, here);
+    // One share of this is the carried value itself.
+    reduce(info.reduced, inside, 2 * here);
   });
   return changed;
 }

@@ -45,8 +45,12 @@ public:
   PartialPlan(Graph &graph, Sweep &sweep);
   void solve();
 
-  /// Over which axes the value is made whole at once.
-  AxisMask reducedOf(ValueId value) const { return infos[value].reduced; }
+  /// Over which axes the value is whole where the node uses it.
+  AxisMask reducedFor(ValueId value, uint32_t node) const {
+    const GraphValue &info = graph.values[value];
+    bool isInside = node >= info.firstInside && node < info.lastInside;
+    return infos[value].reduced | (isInside ? 0 : infos[value].reducedBehind);
+  }
   /// Over which it is partial where it is defined, unless the op says otherwise.
   AxisMask partialOf(ValueId value) const { return infos[value].partial; }
   pm::ReductionKind kindOf(ValueId value) const { return infos[value].kind; }
@@ -55,6 +59,9 @@ private:
   using Prices = llvm::SmallVector<std::pair<uint8_t, double>, 0>;
   struct Info {
     AxisMask partial = 0, reduced = 0;
+    /// Of a joined value: made whole behind the loop or the branches, and not
+    /// in front of what joins it.
+    AxisMask reducedBehind = 0;
     /// Partial because some sum made it so, and not only zero.
     AxisMask grounded = 0;
     pm::ReductionKind kind = pm::ReductionKind::Sum;

@@ -164,7 +164,7 @@ void Settle::settleOp(uint32_t number) {
     partial.push_back(info.partial);
     zero.push_back(info.isZero);
     sums.push_back(info.kind == pm::ReductionKind::Sum);
-    blocked |= info.partial & plan.reducedOf(id);
+    blocked |= info.partial & plan.reducedFor(id, number);
   }
   PartialFlow flow = flowThrough(rule, graph.cuts, factors, partial, zero, sums,
                                  blocked);
@@ -290,8 +290,16 @@ void Settle::settleNode(uint32_t number) {
   switch (node.kind) {
   case NodeKind::Op:
     return settleOp(number);
-  case NodeKind::Join:
-    return setOperand(node, 0, targetOf(graph.resultsOf(node)[0]));
+  case NodeKind::Join: {
+    Target target = targetOf(graph.resultsOf(node)[0]);
+    // Zero is partial over everything.
+    const GraphValue &info = graph.values[graph.operandsOf(node)[0]];
+    if (info.isZero) {
+      target.partial = info.partial;
+      target.kind = info.kind;
+    }
+    return setOperand(node, 0, target);
+  }
   case NodeKind::Whole:
     whole.dims.assign(graph.values[graph.operandsOf(node)[0]].rank, 0);
     return setOperand(node, 0, whole);
