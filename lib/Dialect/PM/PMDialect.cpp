@@ -3,6 +3,7 @@
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
