@@ -3,7 +3,6 @@
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -157,10 +156,11 @@ LogicalResult PMDialect::verifyRegionResultAttribute(Operation *op, unsigned,
 //===----------------------------------------------------------------------===//
 
 MeshOp pm::lookupMesh(Operation *op) {
-  // A module that is being parsed lies in another one for a while.
-  for (; op; op = op->getParentOp())
-    if (auto module = dyn_cast<ModuleOp>(op))
-      for (auto mesh : module.getOps<MeshOp>())
+  while (op->getParentOp())
+    op = op->getParentOp();
+  for (Region &region : op->getRegions())
+    for (Block &block : region)
+      for (auto mesh : block.getOps<MeshOp>())
         return mesh;
   return {};
 }
