@@ -128,7 +128,7 @@ static LogicalResult convertConvolution(Partitioner &p, ConvolutionOp op) {
               BlockBuilder::shapeOf(
                   operands[1])[dims.getKernelInputFeatureDimension()]);
         }
-        return {block};
+        return {block.getResult()};
       });
 }
 
