@@ -127,28 +127,52 @@ static Value writeWindow(BlockBuilder &b, Value block, Value update,
   return DynamicUpdateSliceOp::create(b.builder, b.loc, block, update, places);
 }
 
+/// Whether a rank's block may hold a part of a window of these sizes: elsewhere
+/// the window is whole, or as long as the dimension.
+static bool anyPart(ArrayRef<Cut> cuts, ArrayRef<int64_t> sizes) {
+  return llvm::any_of(llvm::zip_equal(cuts, sizes), [](auto dim) {
+    auto &[cut, size] = dim;
+    return cut.isCut() && size != cut.size;
+  });
+}
+
+static SmallVector<Cut> cutsUnder(Partitioner &p, Value original,
+                                  const ValueSharding &sharding) {
+  SmallVector<Cut> cuts;
+  for (auto [size, dim] : llvm::zip_equal(
+           Partitioner::globalTypeOf(original).getShape(), sharding.dims))
+    cuts.push_back(p.cutOf(size, dim));
+  return cuts;
+}
+
 static LogicalResult convertDynamicSlice(Partitioner &p, DynamicSliceOp op) {
   return convertMoved(
       p, op, p.locals(op->getOperands()),
       [&](ArrayRef<Value> operands, ArrayRef<ValueSharding> shardings,
           TypeRange types) -> SmallVector<Value> {
         BlockBuilder b(p, op.getLoc());
-        auto global = Partitioner::globalTypeOf(op.getOperand());
+        SmallVector<Cut> cuts = cutsUnder(p, op.getOperand(), shardings[0]);
+        if (!anyPart(cuts, op.getSliceSizes())) {
+          auto slice = cast<DynamicSliceOp>(p.copy(op, operands, types));
+          slice.setSliceSizes(cast<RankedTensorType>(types[0]).getShape());
+          return {slice.getResult()};
+        }
         SmallVector<WindowDim> windows;
         for (auto [dim, size] : llvm::enumerate(op.getSliceSizes()))
-          windows.push_back(windowOf(
-              b, p.cutOf(global.getDimSize(dim), shardings[0].dims[dim]),
-              operands[dim + 1], size));
+          windows.push_back(windowOf(b, cuts[dim], operands[dim + 1], size));
         return {readWindow(b, operands[0], windows)};
       });
 }
 
 static LogicalResult convertDynamicUpdateSlice(Partitioner &p,
                                                DynamicUpdateSliceOp op) {
+  SmallVector<Cut> cuts = p.cutsOf(op.getOperand());
+  auto update = Partitioner::globalTypeOf(op.getUpdate());
+  if (!anyPart(cuts, update.getShape()))
+    return p.convertPlain(op);
   BlockBuilder b(p, op.getLoc());
   SmallVector<WindowDim> windows;
-  auto update = Partitioner::globalTypeOf(op.getUpdate());
-  for (auto [dim, cut] : llvm::enumerate(p.cutsOf(op.getOperand())))
+  for (auto [dim, cut] : llvm::enumerate(cuts))
     windows.push_back(windowOf(b, cut, p.local(op.getStartIndices()[dim]),
                                update.getDimSize(dim)));
   p.define(op.getResult(), writeWindow(b, p.local(op.getOperand()),
@@ -162,23 +186,25 @@ static Value sliceOfBlock(BlockBuilder &b, SliceOp op, Value block,
                           ArrayRef<Cut> cuts) {
   SmallVector<int64_t> starts(op.getStartIndices()),
       limits(op.getLimitIndices()), strides(op.getStrides());
+  ArrayRef<int64_t> sizes = Partitioner::globalTypeOf(op.getResult()).getShape();
+  SmallVector<int64_t> local(BlockBuilder::shapeOf(block));
+  bool anyWindow = anyPart(cuts, sizes);
   SmallVector<WindowDim> windows;
-  bool anyWindow = false;
   for (auto [dim, cut] : llvm::enumerate(cuts)) {
-    int64_t count = llvm::divideCeil(limits[dim] - starts[dim], strides[dim]);
-    if (!cut.isCut() || count == cut.size) {
-      if (cut.isCut())
-        limits[dim] = cut.block;
-      Cut whole;
-      whole.size = whole.block = TensorBuilder::shapeOf(block)[dim];
-      windows.push_back(windowOf(b, whole, {}, whole.size));
+    if (cut.isCut() && sizes[dim] != cut.size) {
+      int64_t span = sizes[dim] == 0 ? 0 : (sizes[dim] - 1) * strides[dim] + 1;
+      windows.push_back(windowOf(b, cut, b.constant(starts[dim]), span));
+      starts[dim] = 0;
+      limits[dim] = span;
       continue;
     }
-    int64_t span = count == 0 ? 0 : (count - 1) * strides[dim] + 1;
-    windows.push_back(windowOf(b, cut, b.constant(starts[dim]), span));
-    starts[dim] = 0;
-    limits[dim] = span;
-    anyWindow = true;
+    if (cut.isCut())
+      limits[dim] = cut.block;
+    if (!anyWindow)
+      continue;
+    Cut whole;
+    whole.size = whole.block = local[dim];
+    windows.push_back(windowOf(b, whole, {}, whole.size));
   }
   if (anyWindow)
     block = readWindow(b, block, windows);
@@ -191,11 +217,8 @@ static LogicalResult convertSlice(Partitioner &p, SliceOp op) {
       [&](ArrayRef<Value> operands, ArrayRef<ValueSharding> shardings,
           TypeRange types) -> SmallVector<Value> {
         BlockBuilder b(p, op.getLoc());
-        auto global = Partitioner::globalTypeOf(op.getOperand());
-        SmallVector<Cut> cuts;
-        for (auto [size, dim] : llvm::zip(global.getShape(), shardings[0].dims))
-          cuts.push_back(p.cutOf(size, dim));
-        return {sliceOfBlock(b, op, operands[0], cuts)};
+        return {sliceOfBlock(b, op, operands[0],
+                             cutsUnder(p, op.getOperand(), shardings[0]))};
       });
 }
 
