@@ -6,13 +6,9 @@ pm.mesh @mesh = [<"dp", spatial = 2>]
 func.func @replicated_with_a_remark(
     %x: tensor<4x6xf32> {pm.sharding = #pm.sharding<@mesh, [{"dp"}, {}]>}) -> tensor<4x6xf32> {
   // CHECK: %[[R:.*]] = pm.reshard %{{.*}} from <@mesh, [{"dp"}, {}]> to <@mesh, [{}, {}]>
-  // CHECK: "stablehlo.sort"(%[[R]])
-  // expected-remark @below {{op 'stablehlo.sort' has no sharding rule; its operands and results are replicated}}
-  %0 = "stablehlo.sort"(%x) <{dimension = 1 : i64, is_stable = true}> ({
-  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-    %before = stablehlo.compare LT, %a, %b, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
-    stablehlo.return %before : tensor<i1>
-  }) : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  // CHECK: stablehlo.custom_call @elsewhere(%[[R]])
+  // expected-remark @below {{op 'stablehlo.custom_call' has no sharding rule; its operands and results are replicated}}
+  %0 = stablehlo.custom_call @elsewhere(%x) {api_version = 4 : i32} : (tensor<4x6xf32>) -> tensor<4x6xf32>
   return %0 : tensor<4x6xf32>
 }
 

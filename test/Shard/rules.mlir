@@ -70,18 +70,123 @@ func.func @shape_ops(
 
 pm.mesh @mesh = [<"x", spatial = 2>]
 
-// A dimension whose elements move along it is whole.
-// CHECK-LABEL: func.func @moved_dimensions_are_whole
-func.func @moved_dimensions_are_whole(
-    %a: tensor<4x6xf32> {pm.sharding = #pm.sharding<@mesh, [{"x"}, {}]>}) -> (tensor<3x6xf32>, tensor<8x6xf32>, tensor<4x6xf32>) {
-  // CHECK: %[[A:.*]] = pm.reshard %{{.*}} from <@mesh, [{"x"}, {}]> to <@mesh, [{}, {}]>
-  // CHECK: stablehlo.slice %[[A]]
-  // CHECK: stablehlo.concatenate %[[A]], %[[A]]
-  // CHECK: stablehlo.reverse %[[A]]
+// Dimensions between which elements move are cut alike; partitioning exchanges
+// what has to move.
+// CHECK-LABEL: func.func @moved_dimensions_are_cut_alike
+func.func @moved_dimensions_are_cut_alike(
+    %a: tensor<4x6xf32> {pm.sharding = #pm.sharding<@mesh, [{"x"}, {}]>}) -> (tensor<3x6xf32>, tensor<8x6xf32>, tensor<4x6xf32>, tensor<7x6xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  // CHECK-NOT: pm.reshard
+  // CHECK: stablehlo.slice {{.*}}[{"x"}, {}]>]
   %0 = stablehlo.slice %a [1:4, 0:6] : (tensor<4x6xf32>) -> tensor<3x6xf32>
+  // CHECK: stablehlo.concatenate {{.*}}[{"x"}, {}]>]
   %1 = stablehlo.concatenate %a, %a, dim = 0 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
+  // CHECK: stablehlo.reverse {{.*}}[{"x"}, {}]>]
   %2 = stablehlo.reverse %a, dims = [0] : tensor<4x6xf32>
-  return %0, %1, %2 : tensor<3x6xf32>, tensor<8x6xf32>, tensor<4x6xf32>
+  // CHECK: stablehlo.pad {{.*}}[{"x"}, {}]>]
+  %3 = stablehlo.pad %a, %zero, low = [2, 0], high = [1, 0], interior = [0, 0] : (tensor<4x6xf32>, tensor<f32>) -> tensor<7x6xf32>
+  return %0, %1, %2, %3 : tensor<3x6xf32>, tensor<8x6xf32>, tensor<4x6xf32>, tensor<7x6xf32>
+}
+
+// -----
+
+pm.mesh @mesh = [<"x", spatial = 2>]
+
+// Windows of a cut dimension: a rank gives what it has, and writes into what it
+// has.
+// CHECK-LABEL: func.func @windows
+func.func @windows(
+    %a: tensor<8x6xf32> {pm.sharding = #pm.sharding<@mesh, [{"x"}, {}]>},
+    %u: tensor<3x6xf32>, %i: tensor<i32>) -> (tensor<2x6xf32>, tensor<8x6xf32>, tensor<1x6xf32>) {
+  // CHECK: stablehlo.dynamic_slice {{.*}}[{}, {}], partial = sum{"x"}>]
+  %0 = stablehlo.dynamic_slice %a, %i, %i, sizes = [2, 6] : (tensor<8x6xf32>, tensor<i32>, tensor<i32>) -> tensor<2x6xf32>
+  // CHECK: stablehlo.dynamic_update_slice {{.*}}[{"x"}, {}]>]
+  %1 = stablehlo.dynamic_update_slice %a, %u, %i, %i : (tensor<8x6xf32>, tensor<3x6xf32>, tensor<i32>, tensor<i32>) -> tensor<8x6xf32>
+  // CHECK: stablehlo.slice {{.*}}[{}, {}], partial = sum{"x"}>]
+  %2 = stablehlo.slice %a [7:8, 0:6] : (tensor<8x6xf32>) -> tensor<1x6xf32>
+  return %0, %1, %2 : tensor<2x6xf32>, tensor<8x6xf32>, tensor<1x6xf32>
+}
+
+// -----
+
+pm.mesh @mesh = [<"x", spatial = 2>, <"y", spatial = 2>]
+
+// CHECK-LABEL: func.func @indexed_dimensions
+func.func @indexed_dimensions(
+    %table: tensor<10x4xf32> {pm.sharding = #pm.sharding<@mesh, [{"x"}, {}]>},
+    %flags: tensor<10x4xi1> {pm.sharding = #pm.sharding<@mesh, [{"x"}, {}]>},
+    %ids: tensor<6x1xi32> {pm.sharding = #pm.sharding<@mesh, [{"y"}, {}]>},
+    %rows: tensor<6x4xf32>) -> (tensor<6x4xf32>, tensor<6x4xi1>, tensor<10x4xf32>, tensor<10x4xf32>) {
+  %zeros = stablehlo.constant dense<0.0> : tensor<10x4xf32>
+  // CHECK: "stablehlo.gather"{{.*}}[{"y"}, {}], partial = sum{"x"}>]
+  %0 = "stablehlo.gather"(%table, %ids) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, indices_are_sorted = false, slice_sizes = array<i64: 1, 4>}> : (tensor<10x4xf32>, tensor<6x1xi32>) -> tensor<6x4xf32>
+  // Booleans are joined by a maximum.
+  // CHECK: "stablehlo.gather"{{.*}}[{"y"}, {}], partial = max{"x"}>]
+  %1 = "stablehlo.gather"(%flags, %ids) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, indices_are_sorted = false, slice_sizes = array<i64: 1, 4>}> : (tensor<10x4xi1>, tensor<6x1xi32>) -> tensor<6x4xi1>
+  // Cut updates of a sum into zeros give parts of the result.
+  // CHECK: "stablehlo.scatter"
+  // CHECK: }) {{.*}}[{}, {}], partial = sum{"y"}>]
+  %2 = "stablehlo.scatter"(%zeros, %ids, %rows) <{indices_are_sorted = false, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = false}> ({
+  ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+    %s = stablehlo.add %p, %q : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) : (tensor<10x4xf32>, tensor<6x1xi32>, tensor<6x4xf32>) -> tensor<10x4xf32>
+  // The last update of an element counts: all of them on every rank.
+  // CHECK: pm.reshard %{{.*}} from <@mesh, [{"y"}, {}]> to <@mesh, [{}, {}]> : tensor<6x1xi32>
+  // CHECK: "stablehlo.scatter"
+  // CHECK: }) {{.*}}[{"x"}, {}]>]
+  %3 = "stablehlo.scatter"(%table, %ids, %rows) <{indices_are_sorted = false, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = false}> ({
+  ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+    stablehlo.return %q : tensor<f32>
+  }) : (tensor<10x4xf32>, tensor<6x1xi32>, tensor<6x4xf32>) -> tensor<10x4xf32>
+  return %0, %1, %2, %3 : tensor<6x4xf32>, tensor<6x4xi1>, tensor<10x4xf32>, tensor<10x4xf32>
+}
+
+// -----
+
+pm.mesh @mesh = [<"x", spatial = 2>]
+
+// CHECK-LABEL: func.func @reductions
+func.func @reductions(
+    %a: tensor<8x6xf32> {pm.sharding = #pm.sharding<@mesh, [{"x"}, {}]>},
+    %b: tensor<8x6xi1> {pm.sharding = #pm.sharding<@mesh, [{"x"}, {}]>}) -> (tensor<6xf32>, tensor<6xi1>, tensor<6xf32>, tensor<8x6xf32>) {
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %one = stablehlo.constant dense<1.0> : tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %false = stablehlo.constant dense<false> : tensor<i1>
+  // CHECK: stablehlo.maximum {{.*}}[{}], partial = max{"x"}>]
+  %0 = stablehlo.reduce(%a init: %low) applies stablehlo.maximum across dimensions = [0] : (tensor<8x6xf32>, tensor<f32>) -> tensor<6xf32>
+  // CHECK: stablehlo.or {{.*}}[{}], partial = max{"x"}>]
+  %1 = stablehlo.reduce(%b init: %false) applies stablehlo.or across dimensions = [0] : (tensor<8x6xi1>, tensor<i1>) -> tensor<6xi1>
+  // No collective multiplies: the rule keeps the cut, and partitioning joins.
+  // CHECK-NOT: pm.reshard
+  // CHECK: stablehlo.multiply {{.*}}[{}]>]
+  %2 = stablehlo.reduce(%a init: %one) applies stablehlo.multiply across dimensions = [0] : (tensor<8x6xf32>, tensor<f32>) -> tensor<6xf32>
+  // CHECK: "stablehlo.reduce_window"
+  // CHECK: }) {{.*}}[{"x"}, {}]>]
+  %3 = "stablehlo.reduce_window"(%a, %zero) <{padding = dense<[[7, 0], [0, 0]]> : tensor<2x2xi64>, window_dimensions = array<i64: 8, 1>}> ({
+  ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+    %s = stablehlo.add %p, %q : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) : (tensor<8x6xf32>, tensor<f32>) -> tensor<8x6xf32>
+  return %0, %1, %2, %3 : tensor<6xf32>, tensor<6xi1>, tensor<6xf32>, tensor<8x6xf32>
+}
+
+// -----
+
+pm.mesh @mesh = [<"x", spatial = 2>, <"y", spatial = 3>]
+
+// CHECK-LABEL: func.func @convolution
+func.func @convolution(
+    %x: tensor<4x6x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"x"}, {"y"}, {}]>},
+    %depthwise: tensor<6x1x3xf32>, %full: tensor<5x6x1xf32>) -> (tensor<4x6x8xf32>, tensor<4x5x8xf32>) {
+  // Groups are parallel.
+  // CHECK: stablehlo.convolution{{.*}}[{"x"}, {"y"}, {}]>]
+  %0 = stablehlo.convolution(%x, %depthwise) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {stride = [1], pad = [[2, 0]], lhs_dilate = [1], rhs_dilate = [1], reverse = [false]} {batch_group_count = 1 : i64, feature_group_count = 6 : i64} : (tensor<4x6x8xf32>, tensor<6x1x3xf32>) -> tensor<4x6x8xf32>
+  // Input features are summed.
+  // CHECK: stablehlo.convolution{{.*}}[{"x"}, {}, {}], partial = sum{"y"}>]
+  %1 = stablehlo.convolution(%x, %full) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {stride = [1], pad = [[0, 0]], lhs_dilate = [1], rhs_dilate = [1], reverse = [false]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<4x6x8xf32>, tensor<5x6x1xf32>) -> tensor<4x5x8xf32>
+  return %0, %1 : tensor<4x6x8xf32>, tensor<4x5x8xf32>
 }
 
 // -----

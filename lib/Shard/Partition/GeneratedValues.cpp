@@ -44,7 +44,19 @@ static LogicalResult convertIota(Partitioner &p, stablehlo::IotaOp op) {
   return success();
 }
 
+/// Every rank makes all bits, and takes its block.
+static LogicalResult convertRandomBits(Partitioner &p,
+                                       stablehlo::RngBitGeneratorOp op) {
+  auto whole = cast<stablehlo::RngBitGeneratorOp>(
+      p.copy(op, p.locals(op->getOperands()), op->getResultTypes()));
+  p.define(op.getOutputState(), whole.getOutputState());
+  p.define(op.getOutput(), p.sliceBlock(op.getLoc(), whole.getOutput(),
+                                        p.cutsOf(op.getOutput())));
+  return success();
+}
+
 void pipemesh::registerGeneratedHandlers(OpHandlers &handlers) {
   handlers.add<stablehlo::ConstantOp, convertConstant>();
   handlers.add<stablehlo::IotaOp, convertIota>();
+  handlers.add<stablehlo::RngBitGeneratorOp, convertRandomBits>();
 }

@@ -1,5 +1,6 @@
 //===- Partition.cpp - local shapes, and collectives for reshards ---------===//
 
+#include "../Gathers.h"
 #include "Partitioner.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "pipemesh/Shard/Passes.h"
@@ -22,6 +23,7 @@ public:
       return signalPassFailure();
     }
     MeshAxes mesh(meshOp);
+    remarkGathers(getOperation());
     Padding padding(getOperation(), mesh);
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal() &&

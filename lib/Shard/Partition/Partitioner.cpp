@@ -10,12 +10,18 @@ using namespace mlir;
 using namespace pipemesh;
 
 OpHandlers::OpHandlers() {
+  registerDynamicSliceHandlers(*this);
+  registerGatherScatterHandlers(*this);
   registerGeneratedHandlers(*this);
   registerManualHandlers(*this);
   registerRegionHandlers(*this);
+  registerMovedHandlers(*this);
+  registerReductionHandlers(*this);
   registerReshardHandlers(*this);
   registerSizedHandlers(*this);
+  registerTopKHandlers(*this);
   registerVocabularyHandlers(*this);
+  registerWindowHandlers(*this);
 }
 
 const OpHandlers &OpHandlers::get() {

@@ -201,12 +201,18 @@ private:
   llvm::DenseMap<mlir::TypeID, OpHandler> table;
 };
 
+void registerDynamicSliceHandlers(OpHandlers &handlers);
+void registerGatherScatterHandlers(OpHandlers &handlers);
 void registerGeneratedHandlers(OpHandlers &handlers);
 void registerManualHandlers(OpHandlers &handlers);
 void registerRegionHandlers(OpHandlers &handlers);
+void registerMovedHandlers(OpHandlers &handlers);
+void registerReductionHandlers(OpHandlers &handlers);
 void registerReshardHandlers(OpHandlers &handlers);
 void registerSizedHandlers(OpHandlers &handlers);
+void registerTopKHandlers(OpHandlers &handlers);
 void registerVocabularyHandlers(OpHandlers &handlers);
+void registerWindowHandlers(OpHandlers &handlers);
 
 } // namespace pipemesh
 

@@ -1,7 +1,7 @@
 //===- ContractionRules.cpp - sharding rules of dot_general and reduce ----===//
 
+#include "Monoids.h"
 #include "RuleBuilder.h"
-#include "mlir/IR/Matchers.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include <optional>
 
@@ -45,47 +45,29 @@ static ShardingRule dotGeneral(DotGeneralOp op) {
   return builder.take();
 }
 
-/// How the body joins elements, where partial results of it can be joined by
-/// a collective and `init` is its neutral element: each shard starts from the
-/// initial value, so any other would be counted once for each of them.
-static std::optional<ReductionKind> getMonoid(ReduceOp op) {
-  Operation *body = op.getAppliedOp();
-  if (!body)
+/// How partial results are joined, where a collective can and the initial value
+/// is neutral: each shard starts from it, so any other would be counted once for
+/// each of them.
+static std::optional<ReductionKind> getPartialKind(ReduceOp op) {
+  Operation *body = getAppliedOp(op.getBody());
+  if (op.getInputs().size() != 1 || !body ||
+      !isNeutral(op.getInitValues()[0], body))
     return std::nullopt;
-  Attribute init;
-  if (!matchPattern(op.getInitValues()[0], m_Constant(&init)))
-    return std::nullopt;
-  auto elements = dyn_cast<DenseElementsAttr>(init);
-  if (!elements || !elements.isSplat())
-    return std::nullopt;
-  if (isa<IntegerType>(elements.getElementType())) {
-    if (isa<AddOp>(body) && !elements.getElementType().isInteger(1) &&
-        elements.getSplatValue<APInt>().isZero())
-      return ReductionKind::Sum;
-    return std::nullopt;
-  }
-  if (!isa<FloatType>(elements.getElementType()))
-    return std::nullopt;
-  APFloat value = elements.getSplatValue<APFloat>();
-  if (isa<AddOp>(body) && value.isZero())
-    return ReductionKind::Sum;
-  if (isa<MaxOp>(body) && value.isInfinity() && value.isNegative())
-    return ReductionKind::Max;
-  if (isa<MinOp>(body) && value.isInfinity() && !value.isNegative())
-    return ReductionKind::Min;
-  return std::nullopt;
+  return getMonoidKind(body, elementOf(op.getInputs()[0]));
 }
 
+/// A reduction whose results cannot be joined by a collective (the pairs of an
+/// argmax) gathers them, and reduces them again.
 static ShardingRule reduce(ReduceOp op) {
   RuleBuilder builder(op);
-  std::optional<ReductionKind> kind = getMonoid(op);
+  std::optional<ReductionKind> kind = getPartialKind(op);
   unsigned inputs = op.getInputs().size();
   unsigned out = 0;
   for (auto [dim, size] : llvm::enumerate(shapeOf(op.getInputs()[0]))) {
     bool reduced = llvm::is_contained(op.getDimensions(), dim);
     int64_t factor = !reduced ? builder.parallel(size)
                      : kind   ? builder.reduction(size, *kind)
-                              : builder.replicated(size);
+                              : builder.exchanged(size);
     for (unsigned index = 0; index < inputs; ++index) {
       builder.operand(index, dim, factor);
       if (!reduced)

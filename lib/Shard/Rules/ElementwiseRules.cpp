@@ -42,19 +42,17 @@ static ShardingRule quotient(Operation *op) {
 }
 
 /// A conversion that loses nothing may come before the sum. One that rounds
-/// comes after it: the sum is taken in the wider type.
+/// comes after it: the sum is taken in the wider type. Integers wrap around, so
+/// that parts may be cut to fewer bits, and not extended to more.
 static ShardingRule conversion(ConvertOp op) {
   Type from = elementOf(op.getOperand()), to = elementOf(op.getResult());
-  bool widens = from == to;
+  bool isLinear = from == to;
   if (auto fromFloat = dyn_cast<FloatType>(from))
     if (auto toFloat = dyn_cast<FloatType>(to))
-      widens =
-          fromFloat.getWidth() < toFloat.getWidth() || fromFloat == toFloat;
-  if (isa<IntegerType>(from) && !from.isInteger(1))
-    widens |= isa<FloatType>(to) ||
-              (isa<IntegerType>(to) &&
-               from.getIntOrFloatBitWidth() <= to.getIntOrFloatBitWidth());
-  if (widens)
+      isLinear |= fromFloat.getWidth() < toFloat.getWidth();
+  if (isa<IntegerType>(from) && isa<IntegerType>(to) && !to.isInteger(1))
+    isLinear |= from.getIntOrFloatBitWidth() >= to.getIntOrFloatBitWidth();
+  if (isLinear)
     return pointwiseRule(op, {{0}});
   return nonlinear(op);
 }
@@ -79,17 +77,37 @@ static ShardingRule barrier(OptimizationBarrierOp op) {
   return builder.take();
 }
 
+/// top_k: rows by themselves. The candidates of all shards of a row are gathered,
+/// and the best of them taken.
+static ShardingRule topK(chlo::TopKOp op) {
+  RuleBuilder builder(op);
+  ArrayRef<int64_t> from = shapeOf(op.getOperand());
+  SmallVector<int64_t> operand, results;
+  for (int64_t size : from.drop_back())
+    operand.push_back(builder.parallel(size));
+  results = operand;
+  operand.push_back(builder.exchanged(from.back()));
+  results.push_back(
+      builder.replicated(op.getK(), "the largest come first, on every rank"));
+  builder.operandDims(0, operand).resultDims(0, results).resultDims(1, results);
+  return builder.take();
+}
+
 template <typename... Ops> static void attachNonlinear(MLIRContext *context) {
   (attachRule<Ops, nonlinear>(context), ...);
 }
 
 void pipemesh::attachElementwiseRules(MLIRContext *context) {
   attachNonlinear<
-      AbsOp, CbrtOp, CeilOp, CosineOp, ExpOp, Expm1Op, FloorOp, LogOp, Log1pOp,
-      LogisticOp, NotOp, RoundNearestEvenOp, RsqrtOp, SignOp, SineOp, SqrtOp,
-      TanhOp, IsFiniteOp, AndOp, MaxOp, MinOp, OrOp, PowOp, RemOp, ShiftLeftOp,
-      ShiftRightArithmeticOp, ShiftRightLogicalOp, XorOp, CompareOp, ClampOp>(
-      context);
+      AbsOp, AndOp, Atan2Op, CbrtOp, CeilOp, ClampOp, ClzOp, CompareOp,
+      CosineOp, ExpOp, Expm1Op, FloorOp, IsFiniteOp, LogOp, Log1pOp, LogisticOp,
+      MaxOp, MinOp, NotOp, OrOp, PopulationCountOp, PowOp, ReducePrecisionOp,
+      RemOp, RoundNearestAfzOp, RoundNearestEvenOp, RsqrtOp, ShiftLeftOp,
+      ShiftRightArithmeticOp, ShiftRightLogicalOp, SignOp, SineOp, SqrtOp,
+      TanOp, TanhOp, XorOp>(context);
+  attachRule<ComplexOp, linearSum>(context);
+  attachRule<RealOp, linearUnary>(context);
+  attachRule<ImagOp, linearUnary>(context);
   attachRule<NegOp, linearUnary>(context);
   attachRule<AddOp, linearSum>(context);
   attachRule<SubtractOp, linearSum>(context);
@@ -101,5 +119,9 @@ void pipemesh::attachElementwiseRules(MLIRContext *context) {
 }
 
 void pipemesh::attachCHLORules(MLIRContext *context) {
-  attachNonlinear<chlo::ErfOp, chlo::ErfcOp, chlo::SquareOp>(context);
+  attachNonlinear<chlo::AcosOp, chlo::AcoshOp, chlo::AsinOp, chlo::AsinhOp,
+                  chlo::AtanOp, chlo::AtanhOp, chlo::CoshOp, chlo::DigammaOp,
+                  chlo::ErfInvOp, chlo::ErfOp, chlo::ErfcOp, chlo::LgammaOp,
+                  chlo::NextAfterOp, chlo::SinhOp, chlo::SquareOp>(context);
+  attachRule<chlo::TopKOp, topK>(context);
 }

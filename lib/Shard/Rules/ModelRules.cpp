@@ -73,7 +73,7 @@ static ShardingRule normRule(Operation *op,
   RuleBuilder builder(op);
   ArrayRef<int64_t> shape = shapeOf(op->getOperand(0));
   SmallVector<int64_t> rows = parallelDims(builder, shape.drop_back());
-  int64_t width = builder.replicated(shape.back());
+  int64_t width = builder.replicated(shape.back(), "a norm reads whole rows");
   // With rows of rank 1, [width] and [rows] differ by their place only: the
   // weight and the bias are operands 1 and 2 of the ops that have them.
   auto isWeight = [&](unsigned index) {
@@ -146,8 +146,9 @@ static ShardingRule rope(RopeOp op) {
   int64_t batch = builder.parallel(shape[0]);
   int64_t sequence = builder.parallel(shape[1]);
   int64_t heads = builder.parallel(shape[2]);
-  int64_t width = builder.replicated(shape[3]);
-  int64_t half = builder.replicated(shape[3] / 2);
+  int64_t width = builder.replicated(shape[3], "a rotation mixes both halves of a head");
+  int64_t half = builder.replicated(
+      shape[3] / 2, "a rotation mixes both halves of a head");
   builder.operandDims(0, {batch, sequence, heads, width})
       .operandDims(1, {sequence, half})
       .operandDims(2, {sequence, half})
@@ -167,15 +168,17 @@ struct AttentionFactors {
                    bool isGradient) {
     ArrayRef<int64_t> q = shapeOf(query), k = shapeOf(key);
     batch = builder.parallel(q[0]);
-    sequence = builder.replicated(q[1]);
-    keySequence = builder.replicated(k[1]);
+    sequence = builder.replicated(
+        q[1], "the mask of attention counts positions from the first");
+    keySequence = builder.replicated(
+        k[1], "a query attends to all positions");
     keyHeads = builder.parallel(k[2]);
     if (q[2] == k[2])
       group = -1;
     else
       group = isGradient ? builder.reduction(q[2] / k[2])
                          : builder.parallel(q[2] / k[2]);
-    width = builder.replicated(q[3]);
+    width = builder.replicated(q[3], "attention reads whole heads");
   }
   void setQuery(SmallVector<DimFactors> &dims) const {
     dims = {{batch}, {sequence}, heads(), {width}};

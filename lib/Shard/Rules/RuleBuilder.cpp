@@ -64,6 +64,8 @@ void pipemesh::registerShardingRules(DialectRegistry &registry) {
         attachShapeRules(context);
         attachContractionRules(context);
         attachIndexRules(context);
+        attachMovedRules(context);
+        attachWindowRules(context);
       });
   registry.addExtension(+[](MLIRContext *context, chlo::CHLODialect *) {
     attachCHLORules(context);

@@ -18,11 +18,17 @@ public:
   int64_t reduction(int64_t size, ReductionKind kind = ReductionKind::Sum) {
     return rule.addFactor(size, FactorKind::Reduction, kind);
   }
-  /// A factor that no result has, and that may be cut: partitioning expands the
-  /// op, which exchanges what it needs, and its results are whole.
-  int64_t exchanged(int64_t size) { return rule.addFactor(size); }
-  int64_t replicated(int64_t size) {
-    return rule.addFactor(size, FactorKind::NeedsReplication);
+  /// A factor along which elements meet or move, and that may be cut:
+  /// partitioning exchanges what is needed.
+  int64_t exchanged(int64_t size) {
+    return rule.addFactor(size, FactorKind::Exchanged);
+  }
+  /// A factor that must be whole, because of `reason`: what follows "the
+  /// dimension is gathered: ".
+  int64_t replicated(int64_t size, const char *reason) {
+    int64_t factor = rule.addFactor(size, FactorKind::NeedsReplication);
+    rule.factors[factor].reason = reason;
+    return factor;
   }
 
   /// Appends a factor to a dimension of an operand or a result.
@@ -58,6 +64,14 @@ inline mlir::Type elementOf(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType()).getElementType();
 }
 
+/// Whether two dimensions, between which elements move, are cut alike: the
+/// smaller one has at least an eighth of the larger one's elements, so that most
+/// ranks have some of it.
+inline bool areCutAlike(int64_t a, int64_t b) {
+  constexpr int64_t smallestPart = 8;
+  return a > 0 && b > 0 && a <= b * smallestPart && b <= a * smallestPart;
+}
+
 /// Every result has the shape of the operands with a rank, dimension by
 /// dimension; operands of rank 0 belong to no factor.
 ShardingRule pointwiseRule(mlir::Operation *op,
@@ -81,6 +95,8 @@ void attachElementwiseRules(mlir::MLIRContext *context);
 void attachShapeRules(mlir::MLIRContext *context);
 void attachContractionRules(mlir::MLIRContext *context);
 void attachIndexRules(mlir::MLIRContext *context);
+void attachMovedRules(mlir::MLIRContext *context);
+void attachWindowRules(mlir::MLIRContext *context);
 void attachCHLORules(mlir::MLIRContext *context);
 void attachModelRules(mlir::MLIRContext *context);
 

@@ -11,6 +11,20 @@ using namespace pipemesh::stablehlo;
 /// constant, iota: partitioning adapts the value to the shard.
 static ShardingRule generated(Operation *op) { return pointwiseRule(op, {}); }
 
+/// rng_bit_generator: a block of the bits is cut from all of them, which each
+/// rank makes, so that they are the same on every mesh.
+static ShardingRule randomBits(RngBitGeneratorOp op) {
+  RuleBuilder builder(op);
+  SmallVector<int64_t> factors;
+  for (int64_t size : shapeOf(op.getOutput()))
+    factors.push_back(builder.parallel(size));
+  constexpr const char *reason = "a state is one vector";
+  int64_t words = shapeOf(op.getInitialState())[0];
+  int64_t state = builder.replicated(words, reason);
+  builder.operandDims(0, state).resultDims(0, state).resultDims(1, factors);
+  return builder.take();
+}
+
 static ShardingRule broadcast(BroadcastInDimOp op) {
   RuleBuilder builder(op);
   ArrayRef<int64_t> from = shapeOf(op.getOperand());
@@ -65,10 +79,16 @@ static ShardingRule reshape(ReshapeOp op) {
   // What is left of both sides is mixed.
   for (; i < from.size(); next(from, i, a))
     if (a != 1)
-      builder.operand(0, i, builder.replicated(a));
+      builder.operand(
+          0, i,
+          builder.replicated(a, "a reshape joins it in other pieces than it "
+                                "has"));
   for (; j < to.size(); next(to, j, b))
     if (b != 1)
-      builder.result(0, j, builder.replicated(b));
+      builder.result(
+          0, j,
+          builder.replicated(b, "a reshape joins it in other pieces than it "
+                                "has"));
   builder.linear({0});
   return builder.take();
 }
@@ -84,110 +104,31 @@ static ShardingRule transpose(TransposeOp op) {
   return builder.take();
 }
 
-static ShardingRule reverse(ReverseOp op) {
-  RuleBuilder builder(op);
-  for (auto [dim, size] : llvm::enumerate(shapeOf(op.getOperand()))) {
-    bool reversed = llvm::is_contained(op.getDimensions(), dim);
-    int64_t factor =
-        reversed ? builder.replicated(size) : builder.parallel(size);
-    builder.operand(0, dim, factor).result(0, dim, factor);
-  }
-  builder.linear({0});
-  return builder.take();
-}
-
-static ShardingRule concatenate(ConcatenateOp op) {
-  RuleBuilder builder(op);
-  SmallVector<unsigned> all;
-  for (auto [dim, size] : llvm::enumerate(shapeOf(op.getResult()))) {
-    bool joined = dim == op.getDimension();
-    int64_t factor = joined ? builder.replicated(size) : builder.parallel(size);
-    builder.result(0, dim, factor);
-    for (unsigned index = 0; index < op->getNumOperands(); ++index)
-      builder.operand(
-          index, dim,
-          joined ? builder.replicated(shapeOf(op->getOperand(index))[dim])
-                 : factor);
-  }
-  for (unsigned index = 0; index < op->getNumOperands(); ++index)
-    all.push_back(index);
-  builder.linear(all);
-  return builder.take();
-}
-
-/// A dimension that keeps all of its elements is parallel.
-static void keptDims(RuleBuilder &builder, ArrayRef<int64_t> from,
-                     ArrayRef<int64_t> to,
-                     llvm::function_ref<bool(unsigned)> isKept) {
-  for (unsigned dim = 0; dim < from.size(); ++dim) {
-    if (isKept(dim)) {
-      int64_t factor = builder.parallel(from[dim]);
-      builder.operand(0, dim, factor).result(0, dim, factor);
-    } else {
-      builder.operand(0, dim, builder.replicated(from[dim]));
-      builder.result(0, dim, builder.replicated(to[dim]));
-    }
-  }
-}
-
-static ShardingRule slice(SliceOp op) {
+/// The bits of each element by themselves; an element that becomes several, or
+/// is joined from several, has them along a last dimension.
+static ShardingRule bitcastConvert(BitcastConvertOp op) {
   RuleBuilder builder(op);
   ArrayRef<int64_t> from = shapeOf(op.getOperand());
   ArrayRef<int64_t> to = shapeOf(op.getResult());
-  keptDims(builder, from, to, [&](unsigned dim) {
-    return from[dim] == to[dim] && op.getStrides()[dim] == 1;
-  });
-  builder.linear({0});
-  return builder.take();
-}
-
-static ShardingRule pad(PadOp op) {
-  RuleBuilder builder(op);
-  keptDims(builder, shapeOf(op.getOperand()), shapeOf(op.getResult()),
-           [&](unsigned dim) {
-             return op.getEdgePaddingLow()[dim] == 0 &&
-                    op.getEdgePaddingHigh()[dim] == 0 &&
-                    op.getInteriorPadding()[dim] == 0;
-           });
-  builder.linear({0, 1});
-  return builder.take();
-}
-
-static ShardingRule dynamicSlice(DynamicSliceOp op) {
-  RuleBuilder builder(op);
-  ArrayRef<int64_t> from = shapeOf(op.getOperand());
-  ArrayRef<int64_t> to = shapeOf(op.getResult());
-  keptDims(builder, from, to,
-           [&](unsigned dim) { return from[dim] == to[dim]; });
-  builder.linear({0});
-  return builder.take();
-}
-
-static ShardingRule dynamicUpdateSlice(DynamicUpdateSliceOp op) {
-  RuleBuilder builder(op);
-  ArrayRef<int64_t> whole = shapeOf(op.getOperand());
-  ArrayRef<int64_t> part = shapeOf(op.getUpdate());
-  for (unsigned dim = 0; dim < whole.size(); ++dim) {
-    bool kept = whole[dim] == part[dim];
-    int64_t factor =
-        kept ? builder.parallel(whole[dim]) : builder.replicated(whole[dim]);
+  size_t shared = std::min(from.size(), to.size());
+  for (size_t dim = 0; dim < shared; ++dim) {
+    int64_t factor = builder.parallel(from[dim]);
     builder.operand(0, dim, factor).result(0, dim, factor);
-    builder.operand(1, dim, kept ? factor : builder.replicated(part[dim]));
   }
-  builder.linear({0, 1});
+  constexpr const char *reason = "its elements are bits of one element";
+  if (from.size() > shared)
+    builder.operand(0, shared, builder.replicated(from[shared], reason));
+  if (to.size() > shared)
+    builder.result(0, shared, builder.replicated(to[shared], reason));
   return builder.take();
 }
 
 void pipemesh::attachShapeRules(MLIRContext *context) {
   attachRule<ConstantOp, generated>(context);
   attachRule<IotaOp, generated>(context);
+  attachRule<RngBitGeneratorOp, randomBits>(context);
   attachRule<BroadcastInDimOp, broadcast>(context);
   attachRule<ReshapeOp, reshape>(context);
   attachRule<TransposeOp, transpose>(context);
-  attachRule<ReverseOp, reverse>(context);
-  attachRule<ConcatenateOp, concatenate>(context);
-  attachRule<SliceOp, slice>(context);
-  attachRule<PadOp, pad>(context);
-  attachRule<DynamicSliceOp, dynamicSlice>(context);
-  attachRule<DynamicUpdateSliceOp, dynamicUpdateSlice>(context);
+  attachRule<BitcastConvertOp, bitcastConvert>(context);
 }
