@@ -85,6 +85,8 @@ OpRegistry::OpRegistry() {
   registerReductionOps(*this);
   registerIndexOps(*this);
   registerSortOps(*this);
+  registerWindowOps(*this);
+  registerRandomOps(*this);
   registerControlOps(*this);
   registerChloOps(*this);
   registerPMOps(*this);
