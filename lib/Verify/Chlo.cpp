@@ -137,10 +137,15 @@ static LogicalResult topK(LocalCall &call) {
   for (int64_t row = 0; row < rows; ++row) {
     int64_t first = row * columns;
     std::iota(order.begin(), order.end(), 0);
-    llvm::stable_sort(order, [&](int64_t a, int64_t b) {
-      if (x.isFloat())
-        return compareTotal(x.floats()[first + a], x.floats()[first + b]) > 0;
+    llvm::sort(order, [&](int64_t a, int64_t b) {
+      if (x.isFloat()) {
+        int total =
+            compareTotal(x.floats()[first + a], x.floats()[first + b]);
+        return total ? total > 0 : a < b;
+      }
       int64_t left = x.asInt(first + a), right = x.asInt(first + b);
+      if (left == right)
+        return a < b;
       return format.isUnsigned ? uint64_t(left) > uint64_t(right)
                                : left > right;
     });

@@ -57,7 +57,7 @@ int64_t IntegerFormat::fromDouble(double value) const {
 bool Tensor::isSupported(Type elementType) {
   if (auto type = dyn_cast<IntegerType>(elementType))
     return type.getWidth() <= 64;
-  return isa<FloatType, ComplexType>(elementType);
+  return isa<FloatType>(elementType);
 }
 
 Tensor::Tensor(RankedTensorType type)

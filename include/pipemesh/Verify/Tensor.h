@@ -77,7 +77,8 @@ public:
   Tensor clone() const;
   /// Equal for tensors that share their elements.
   const void *identity() const { return storage.get(); }
-  /// Whether a type can be held: numbers and integers of up to 64 bits.
+  /// Whether a type can be given to a program and read from it: real numbers and
+  /// integers of up to 64 bits. Complex numbers live inside of functions.
   static bool isSupported(mlir::Type elementType);
 
 private:
