@@ -65,20 +65,24 @@ static void decomposeTopK(chlo::TopKOp op) {
 
 /// Regions of scalars get their own copy of each constant that stands around
 /// them.
-static void copyConstantsIntoRegions(Block &block) {
+static LogicalResult copyConstantsIntoRegions(Block &block) {
   for (Operation &op : block) {
     if (!isa<stablehlo::ReduceOp, stablehlo::ReduceWindowOp, stablehlo::SortOp,
              stablehlo::ScatterOp>(op))
       continue;
     for (Region &region : op.getRegions()) {
       llvm::DenseMap<Value, Value> copies;
-      region.walk([&](Operation *inner) {
+      WalkResult result = region.walk([&](Operation *inner) {
         for (OpOperand &operand : inner->getOpOperands()) {
           Value value = operand.get();
-          Operation *source = value.getDefiningOp();
-          if (!isa_and_present<stablehlo::ConstantOp>(source) ||
-              region.isAncestor(source->getParentRegion()))
+          if (region.isAncestor(value.getParentRegion()))
             continue;
+          Operation *source = value.getDefiningOp();
+          if (!isa_and_present<stablehlo::ConstantOp>(source)) {
+            inner->emitError("reads a value from outside of its region, which "
+                             "a kernel cannot hold");
+            return WalkResult::interrupt();
+          }
           Value &copy = copies[value];
           if (!copy) {
             OpBuilder builder = OpBuilder::atBlockBegin(&region.front());
@@ -86,9 +90,13 @@ static void copyConstantsIntoRegions(Block &block) {
           }
           operand.set(copy);
         }
+        return WalkResult::advance();
       });
+      if (result.wasInterrupted())
+        return failure();
     }
   }
+  return success();
 }
 
 /// From here on nothing is merged that a barrier keeps apart.
@@ -401,7 +409,8 @@ struct FuseKernels : pipemesh::impl::FuseKernelsBase<FuseKernels> {
     DominanceInfo dominance(function);
     eliminateCommonSubExpressions(rewriter, dominance, function);
     removeBarriers(block);
-    copyConstantsIntoRegions(block);
+    if (failed(copyConstantsIntoRegions(block)))
+      return signalPassFailure();
     materializeOperands(block);
     FusionGroups groups(block);
     if (failed(groups.form()) || failed(Rebuilder(block, groups).run()))
