@@ -33,12 +33,42 @@ static SmallVector<int64_t> range(int64_t begin, int64_t end) {
   return llvm::to_vector(llvm::seq(begin, end));
 }
 
+/// The host multiplies float32. Half precision has few bits, so its products are
+/// the same in float32, and are added up there.
+static void widenHalfPrecision(stablehlo::DotGeneralOp dot) {
+  auto isHalf = [](Value value) {
+    Type type = TensorBuilder::typeOf(value).getElementType();
+    return type.isBF16() || type.isF16();
+  };
+  Type resultType = TensorBuilder::typeOf(dot.getResult()).getElementType();
+  bool isSingleResult = resultType.isF32();
+  if (!isHalf(dot.getLhs()) || !isHalf(dot.getRhs()) ||
+      (!isSingleResult && !isHalf(dot.getResult())))
+    return;
+  OpBuilder builder(dot);
+  TensorBuilder b(builder, dot.getLoc());
+  Type single = builder.getF32Type();
+  dot->setOperand(0, b.convert(dot.getLhs(), single));
+  dot->setOperand(1, b.convert(dot.getRhs(), single));
+  if (isSingleResult)
+    return;
+  dot.getResult().setType(
+      cast<RankedTensorType>(dot.getResult().getType()).clone(single));
+  builder.setInsertionPointAfter(dot);
+  auto narrow = stablehlo::ConvertOp::create(builder, dot.getLoc(),
+                                             dot.getResult(), resultType);
+  dot.getResult().replaceAllUsesExcept(narrow, narrow);
+}
+
 namespace {
 struct PrepareGemms : pipemesh::impl::PrepareGemmsBase<PrepareGemms> {
   void runOnOperation() override {
     SmallVector<stablehlo::DotGeneralOp> dots;
     getOperation().walk([&](stablehlo::DotGeneralOp dot) {
-      if (!computeGemmLayout(dot))
+      widenHalfPrecision(dot);
+      Type type = TensorBuilder::typeOf(dot.getLhs()).getElementType();
+      // Others are fused kernels, which take any order of dimensions.
+      if (type.isF32() && !computeGemmLayout(dot))
         dots.push_back(dot);
     });
     for (stablehlo::DotGeneralOp dot : dots) {

@@ -45,8 +45,10 @@ template <typename T> static T joinTwo(pm::ReductionKind kind, T a, T b) {
 
 void joinInto(Tensor &sum, const Tensor &part, pm::ReductionKind kind) {
   IntegerFormat format = IntegerFormat::get(sum.getElementType());
-  for (int64_t i = 0, e = sum.size(); i < e; ++i) {
-    if (sum.isFloat())
+  // Sums of complex numbers are those of their parts.
+  int64_t count = sum.size() * (sum.isComplex() ? 2 : 1);
+  for (int64_t i = 0; i < count; ++i) {
+    if (sum.isFloat() || sum.isComplex())
       sum.floats()[i] = joinTwo(kind, sum.floats()[i], part.floats()[i]);
     else
       sum.ints()[i] = format.wrap(joinTwo(kind, sum.ints()[i], part.ints()[i]));

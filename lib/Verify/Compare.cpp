@@ -2,6 +2,7 @@
 
 #include "pipemesh/Verify/Compare.h"
 #include "pipemesh/Dialect/PM/PM.h"
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -9,11 +10,28 @@ using namespace mlir;
 
 namespace pipemesh::interp {
 
+/// Complex numbers as their two parts along a last dimension.
+static Tensor splitParts(const Tensor &tensor) {
+  SmallVector<int64_t> shape(tensor.getShape());
+  shape.push_back(2);
+  auto type = cast<ComplexType>(tensor.getElementType());
+  Tensor parts(RankedTensorType::get(shape, type.getElementType()));
+  std::copy_n(tensor.floats(), parts.size(), parts.floats());
+  return parts;
+}
+
 Difference compareTensors(const Tensor &actual, const Tensor &expected) {
+  if (actual.isComplex() && expected.isComplex()) {
+    Difference difference =
+        compareTensors(splitParts(actual), splitParts(expected));
+    difference.index /= 2;
+    return difference;
+  }
   Difference difference;
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (actual.getShape() != expected.getShape() ||
-      actual.isFloat() != expected.isFloat()) {
+      actual.isFloat() != expected.isFloat() ||
+      actual.isComplex() != expected.isComplex()) {
     difference.error = difference.absolute = infinity;
     return difference;
   }

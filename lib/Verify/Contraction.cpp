@@ -114,7 +114,9 @@ static LogicalResult dotGeneral(LocalCall &call) {
       cast<stablehlo::DotGeneralOp>(call.op).getDotDimensionNumbers();
   const Tensor &lhs = call.operands[0], &rhs = call.operands[1];
   Tensor result(call.getResultType());
-  if (lhs.isFloat() != result.isFloat() || rhs.isFloat() != result.isFloat())
+  bool isComplex = result.isComplex();
+  if (lhs.isFloat() != result.isFloat() || rhs.isFloat() != result.isFloat() ||
+      lhs.isComplex() != isComplex || rhs.isComplex() != isComplex)
     return call.op->emitError("the interpreter multiplies ")
            << lhs.getType() << " and " << rhs.getType()
            << " to a result of the same kind of number only";
@@ -129,6 +131,22 @@ static LogicalResult dotGeneral(LocalCall &call) {
 
   Tensor a = arrange(lhs, lhsBatch, lhsFree, lhsSummed);
   Tensor b = arrange(rhs, rhsBatch, rhsSummed, rhsFree);
+  if (isComplex) {
+    for (int64_t i = 0; i < batch * m; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        double real = 0, imaginary = 0;
+        for (int64_t l = 0; l < k; ++l) {
+          const double *x = a.floats() + 2 * (i * k + l);
+          const double *y = b.floats() + 2 * ((i / m * k + l) * n + j);
+          real += x[0] * y[0] - x[1] * y[1];
+          imaginary += x[0] * y[1] + x[1] * y[0];
+        }
+        result.floats()[2 * (i * n + j)] = real;
+        result.floats()[2 * (i * n + j) + 1] = imaginary;
+      }
+    call.results.push_back(result);
+    return success();
+  }
   if (!result.isFloat()) {
     IntegerFormat format = IntegerFormat::get(result.getElementType());
     for (int64_t i = 0; i < batch * m; ++i)

@@ -2,6 +2,7 @@
 
 #include "Elementwise.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
+#include "llvm/ADT/bit.h"
 #include <limits>
 
 using namespace mlir;
@@ -13,6 +14,9 @@ namespace pipemesh::interp {
 //===----------------------------------------------------------------------===//
 
 static double absOf(double x) { return std::fabs(x); }
+static double afzOf(double x) { return std::round(x); }
+static double tanOf(double x) { return std::tan(x); }
+static double atan2Of(double a, double b) { return std::atan2(a, b); }
 static double cbrtOf(double x) { return std::cbrt(x); }
 static double ceilOf(double x) { return std::ceil(x); }
 static double cosOf(double x) { return std::cos(x); }
@@ -58,6 +62,17 @@ static int64_t ineg(int64_t x, IntegerFormat) { return int64_t(-U(x)); }
 static int64_t inot(int64_t x, IntegerFormat) { return ~x; }
 static int64_t isign(int64_t x, IntegerFormat f) {
   return x == 0 ? 0 : x > 0 || f.isUnsigned ? 1 : -1;
+}
+
+/// The bits of an element, without those of its extension.
+static U bitsOf(int64_t x, IntegerFormat f) {
+  return f.width < 64 ? U(x) & ((U(1) << f.width) - 1) : U(x);
+}
+static int64_t ipopcnt(int64_t x, IntegerFormat f) {
+  return llvm::popcount(bitsOf(x, f));
+}
+static int64_t iclz(int64_t x, IntegerFormat f) {
+  return llvm::countl_zero(bitsOf(x, f)) - (64 - int64_t(f.width));
 }
 
 static bool isLess(int64_t a, int64_t b, IntegerFormat f) {
@@ -138,8 +153,9 @@ static LogicalResult unaryInteger(LocalCall &call) {
 
 template <double (*F)(double), int64_t (*I)(int64_t, IntegerFormat)>
 static LogicalResult unaryReal(LocalCall &call) {
-  return call.operands[0].isFloat() ? unaryFloat<F>(call)
-                                    : unaryInteger<I>(call);
+  const Tensor &x = call.operands[0];
+  return x.isFloat() || x.isComplex() ? unaryFloat<F>(call)
+                                      : unaryInteger<I>(call);
 }
 
 template <int64_t (*F)(int64_t, int64_t, IntegerFormat)>
@@ -159,8 +175,9 @@ static LogicalResult binaryInteger(LocalCall &call) {
 template <double (*F)(double, double),
           int64_t (*I)(int64_t, int64_t, IntegerFormat)>
 static LogicalResult binaryReal(LocalCall &call) {
-  return call.operands[0].isFloat() ? binaryFloat<F>(call)
-                                    : binaryInteger<I>(call);
+  const Tensor &x = call.operands[0];
+  return x.isFloat() || x.isComplex() ? binaryFloat<F>(call)
+                                      : binaryInteger<I>(call);
 }
 
 static LogicalResult isFinite(LocalCall &call) {
@@ -171,16 +188,81 @@ static LogicalResult isFinite(LocalCall &call) {
   return success();
 }
 
+/// To the nearest number of a format, in float64.
+static double roundToFormat(double x, int exponentBits, int mantissaBits) {
+  if (!std::isfinite(x) || x == 0)
+    return x;
+  int exponent;
+  double fraction = std::frexp(x, &exponent); // in [0.5, 1)
+  double scale = std::ldexp(1.0, mantissaBits + 1);
+  double rounded =
+      std::ldexp(std::nearbyint(fraction * scale) / scale, exponent);
+  // Of a format with bias b the numbers are below 2^(b + 1), and the normal ones
+  // from 2^(1 - b) on.
+  int bias = (1 << (exponentBits - 1)) - 1;
+  if (std::fabs(rounded) >= std::ldexp(1.0, bias + 1))
+    return std::copysign(std::numeric_limits<double>::infinity(), x);
+  return std::fabs(rounded) < std::ldexp(1.0, 1 - bias) ? std::copysign(0.0, x)
+                                                        : rounded;
+}
+
+static LogicalResult reducePrecision(LocalCall &call) {
+  auto op = cast<stablehlo::ReducePrecisionOp>(call.op);
+  Tensor result(call.getElementwiseType());
+  for (int64_t i = 0, e = result.size(); i < e; ++i)
+    result.floats()[i] =
+        roundToFormat(std::as_const(call.operands[0]).floats()[i],
+                      op.getExponentBits(), op.getMantissaBits());
+  call.results.push_back(result);
+  return success();
+}
+
+/// real and imag of a tensor whose elements may be real, and complex itself.
+static LogicalResult parts(LocalCall &call) {
+  const Tensor &x = call.operands[0];
+  if (x.isFloat() && isa<stablehlo::RealOp>(call.op)) {
+    call.results.push_back(x);
+    return success();
+  }
+  Tensor result(call.getElementwiseType());
+  int64_t part = isa<stablehlo::ImagOp>(call.op);
+  if (x.isComplex())
+    for (int64_t i = 0, e = result.size(); i < e; ++i)
+      result.floats()[i] = x.floats()[2 * i + part];
+  call.results.push_back(result);
+  return success();
+}
+
+static LogicalResult makeComplex(LocalCall &call) {
+  Tensor result(call.getElementwiseType());
+  for (int64_t part : {0, 1}) {
+    const Tensor &x = call.operands[part];
+    int64_t stride = x.getRank() == result.getRank();
+    for (int64_t i = 0, e = result.size(); i < e; ++i)
+      result.floats()[2 * i + part] = x.floats()[i * stride];
+  }
+  call.results.push_back(result);
+  return success();
+}
+
 static LogicalResult convert(LocalCall &call) {
   const Tensor &x = call.operands[0];
+  if (Tensor result(call.getElementwiseType()); result.isComplex()) {
+    for (int64_t i = 0, e = result.size(); i < e; ++i) {
+      result.floats()[2 * i] = x.asDouble(i);
+      result.floats()[2 * i + 1] = x.isComplex() ? x.floats()[2 * i + 1] : 0;
+    }
+    call.results.push_back(result);
+    return success();
+  }
   Tensor result(call.getElementwiseType());
   IntegerFormat to = IntegerFormat::get(result.getElementType());
   for (int64_t i = 0, e = result.size(); i < e; ++i) {
     if (result.isFloat())
       result.floats()[i] = x.asDouble(i);
-    else if (x.isFloat())
+    else if (x.isFloat() || x.isComplex())
       result.ints()[i] =
-          to.width == 1 ? x.floats()[i] != 0 : to.fromDouble(x.floats()[i]);
+          to.width == 1 ? x.asDouble(i) != 0 : to.fromDouble(x.asDouble(i));
     else
       result.ints()[i] = to.width == 1 ? x.asInt(i) != 0 : to.wrap(x.asInt(i));
   }
@@ -194,7 +276,7 @@ static int compareFloats(double a, double b) {
 }
 
 /// IEEE 754 totalOrder: the bits, read as sign and magnitude.
-static int compareTotal(double a, double b) {
+int compareTotal(double a, double b) {
   auto key = [](double x) {
     int64_t bits;
     static_assert(sizeof(bits) == sizeof(x));
@@ -216,7 +298,11 @@ static LogicalResult compare(LocalCall &call) {
   auto direction = op.getComparisonDirection();
   for (int64_t i = 0, e = result.size(); i < e; ++i) {
     int order;
-    if (a.isFloat()) {
+    if (a.isComplex()) {
+      const double *x = a.floats() + 2 * i * strideA;
+      const double *y = b.floats() + 2 * i * strideB;
+      order = x[0] == y[0] && x[1] == y[1] ? 0 : 2;
+    } else if (a.isFloat()) {
       double x = a.floats()[i * strideA], y = b.floats()[i * strideB];
       order = total ? compareTotal(x, y) : compareFloats(x, y);
     } else {
@@ -247,7 +333,11 @@ static LogicalResult select(LocalCall &call) {
   int64_t strideB = b.getRank() == result.getRank();
   for (int64_t i = 0, e = result.size(); i < e; ++i) {
     bool first = pred.ints()[i * strideP];
-    if (result.isFloat())
+    if (result.isComplex()) {
+      const Tensor &from = first ? a : b;
+      int64_t stride = first ? strideA : strideB;
+      copyBox({}, from, {i * stride, {}}, result, {i, {}});
+    } else if (result.isFloat())
       result.floats()[i] =
           first ? a.floats()[i * strideA] : b.floats()[i * strideB];
     else
@@ -284,6 +374,8 @@ void registerElementwiseOps(OpRegistry &registry) {
   add("abs", unaryReal<absOf, iabs>);
   add("cbrt", unaryFloat<cbrtOf>);
   add("ceil", unaryFloat<ceilOf>);
+  add("complex", makeComplex);
+  add("count_leading_zeros", unaryInteger<iclz>);
   add("cosine", unaryFloat<cosOf>);
   add("exponential", unaryFloat<expOf>);
   add("exponential_minus_one", unaryFloat<expm1Of>);
@@ -293,17 +385,24 @@ void registerElementwiseOps(OpRegistry &registry) {
   add("logistic", unaryFloat<logisticOf>);
   add("negate", unaryReal<negOf, ineg>);
   add("not", unaryInteger<inot>);
+  add("imag", parts);
+  add("popcnt", unaryInteger<ipopcnt>);
+  add("real", parts);
+  add("reduce_precision", reducePrecision);
+  add("round_nearest_afz", unaryFloat<afzOf>);
   add("round_nearest_even", unaryFloat<roundEvenOf>);
   add("rsqrt", unaryFloat<rsqrtOf>);
   add("sign", unaryReal<signOf, isign>);
   add("sine", unaryFloat<sinOf>);
   add("sqrt", unaryFloat<sqrtOf>);
+  add("tan", unaryFloat<tanOf>);
   add("tanh", unaryFloat<tanhOf>);
   add("is_finite", isFinite);
   add("convert", convert);
 
   add("add", binaryReal<addOf, iadd>);
   add("and", binaryInteger<iand>);
+  add("atan2", binaryFloat<atan2Of>);
   add("divide", binaryReal<divOf, idiv>);
   add("maximum", binaryReal<maxOf, imax>);
   add("minimum", binaryReal<minOf, imin>);

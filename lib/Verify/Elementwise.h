@@ -9,8 +9,16 @@
 
 namespace pipemesh::interp {
 
+/// IEEE 754 totalOrder of two numbers: negative, zero or positive.
+int compareTotal(double a, double b);
+
+/// Evaluates an elementwise op on complex numbers.
+llvm::LogicalResult evaluateComplex(LocalCall &call);
+
 template <double (*F)(double)>
 llvm::LogicalResult unaryFloat(LocalCall &call) {
+  if (call.operands[0].isComplex())
+    return evaluateComplex(call);
   if (!call.operands[0].isFloat())
     return call.op->emitError("the interpreter evaluates it on real numbers, "
                               "not on ")
@@ -26,6 +34,8 @@ llvm::LogicalResult unaryFloat(LocalCall &call) {
 
 template <double (*F)(double, double)>
 llvm::LogicalResult binaryFloat(LocalCall &call) {
+  if (call.operands[0].isComplex())
+    return evaluateComplex(call);
   Tensor result(call.getElementwiseType());
   const double *a = call.operands[0].floats(), *b = call.operands[1].floats();
   int64_t strideA = call.operands[0].getRank() == result.getRank();

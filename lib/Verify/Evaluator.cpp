@@ -85,6 +85,8 @@ OpRegistry::OpRegistry() {
   registerReductionOps(*this);
   registerIndexOps(*this);
   registerSortOps(*this);
+  registerWindowOps(*this);
+  registerRandomOps(*this);
   registerControlOps(*this);
   registerChloOps(*this);
   registerPMOps(*this);
@@ -210,7 +212,8 @@ LogicalResult Evaluator::runOp(Operation *op, ArrayRef<unsigned> active) {
   for (Type type : op->getResultTypes()) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor || !tensor.hasStaticShape() ||
-        !Tensor::isSupported(tensor.getElementType()))
+        (!Tensor::isSupported(tensor.getElementType()) &&
+         !isa<ComplexType>(tensor.getElementType())))
       return op->emitError("the interpreter has no values of type ") << type;
   }
   if (const Handler *handler = OpRegistry::get().lookup(op))

@@ -72,6 +72,8 @@ void registerContractionOps(OpRegistry &registry);
 void registerReductionOps(OpRegistry &registry);
 void registerIndexOps(OpRegistry &registry);
 void registerSortOps(OpRegistry &registry);
+void registerWindowOps(OpRegistry &registry);
+void registerRandomOps(OpRegistry &registry);
 void registerControlOps(OpRegistry &registry);
 void registerChloOps(OpRegistry &registry);
 void registerPMOps(OpRegistry &registry);

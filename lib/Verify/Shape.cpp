@@ -26,7 +26,9 @@ static LogicalResult iota(LocalCall &call) {
   IntegerFormat format = IntegerFormat::get(result.getElementType());
   for (int64_t i = 0, e = result.size(); i < e; ++i) {
     int64_t index = i / stride % size;
-    if (result.isFloat())
+    if (result.isComplex())
+      result.floats()[2 * i] = index;
+    else if (result.isFloat())
       result.floats()[i] = index;
     else
       result.ints()[i] = format.wrap(index);
@@ -213,6 +215,9 @@ static void setBits(Tensor &x, int64_t index, uint64_t bits) {
 static LogicalResult bitcastConvert(LocalCall &call) {
   const Tensor &x = call.operands[0];
   Tensor result(call.getResultType());
+  if (x.isComplex() || result.isComplex())
+    return call.op->emitError("the interpreter does not cast the bits of complex "
+                              "numbers");
   unsigned from = x.getElementType().getIntOrFloatBitWidth();
   unsigned to = result.getElementType().getIntOrFloatBitWidth();
   if (from > 64 || to > 64)

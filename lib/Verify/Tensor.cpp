@@ -3,6 +3,7 @@
 #include "pipemesh/Verify/Tensor.h"
 #include "llvm/ADT/APFloat.h"
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <limits>
 
@@ -61,8 +62,8 @@ bool Tensor::isSupported(Type elementType) {
 
 Tensor::Tensor(RankedTensorType type)
     : type(type), storage(std::make_shared<Storage>()) {
-  if (isFloat())
-    storage->floats.resize(type.getNumElements());
+  if (isFloat() || isComplex())
+    storage->floats.resize(type.getNumElements() * (isComplex() ? 2 : 1));
   else
     storage->ints.resize(type.getNumElements());
 }
@@ -92,6 +93,23 @@ Tensor Tensor::fromAttribute(ElementsAttr elements) {
     }
     return result;
   }
+  if (result.isComplex()) {
+    double *out = result.floats();
+    if (elements.isSplat()) {
+      auto value = elements.getSplatValue<std::complex<APFloat>>();
+      for (int64_t i = 0, e = result.size(); i < e; ++i) {
+        *out++ = toDouble(value.real());
+        *out++ = toDouble(value.imag());
+      }
+      return result;
+    }
+    for (std::complex<APFloat> value :
+         elements.getValues<std::complex<APFloat>>()) {
+      *out++ = toDouble(value.real());
+      *out++ = toDouble(value.imag());
+    }
+    return result;
+  }
   IntegerFormat format = IntegerFormat::get(type.getElementType());
   auto get = [&](const APInt &value) {
     return format.wrap(int64_t(value.getZExtValue()));
@@ -107,7 +125,10 @@ Tensor Tensor::fromAttribute(ElementsAttr elements) {
 
 Tensor Tensor::splat(RankedTensorType type, double value) {
   Tensor result(type);
-  if (result.isFloat())
+  if (result.isComplex())
+    for (int64_t i = 0, e = result.size(); i < e; ++i)
+      result.floats()[2 * i] = value;
+  else if (result.isFloat())
     std::fill_n(result.floats(), result.size(), value);
   else
     std::fill_n(result.ints(), result.size(),
@@ -116,7 +137,7 @@ Tensor Tensor::splat(RankedTensorType type, double value) {
 }
 
 Tensor Tensor::poison(RankedTensorType type) {
-  if (isa<FloatType>(type.getElementType()))
+  if (isa<FloatType, ComplexType>(type.getElementType()))
     return splat(type, std::numeric_limits<double>::quiet_NaN());
   // Large and odd, by turns of either sign: one of them shows in a minimum, the
   // other in a maximum. Of booleans true and false.
@@ -133,6 +154,8 @@ Tensor Tensor::poison(RankedTensorType type) {
 }
 
 double Tensor::asDouble(int64_t index) const {
+  if (isComplex())
+    return storage->floats[2 * index];
   return isFloat() ? storage->floats[index]
                    : IntegerFormat::get(getElementType())
                          .toDouble(storage->ints[index]);
@@ -200,6 +223,21 @@ void copyBox(ArrayRef<int64_t> shape, const Tensor &from,
   for (int64_t size : shape)
     if (size == 0)
       return;
+  if (from.isComplex()) {
+    // A complex element is a box of two.
+    SmallVector<int64_t> pairs(shape), fromStrides, toStrides;
+    pairs.push_back(2);
+    for (int64_t stride : fromBox.strides)
+      fromStrides.push_back(2 * stride);
+    for (int64_t stride : toBox.strides)
+      toStrides.push_back(2 * stride);
+    fromStrides.push_back(1);
+    toStrides.push_back(1);
+    copyElements(ArrayRef(pairs), from.floats() + 2 * fromBox.offset,
+                 ArrayRef(fromStrides), to.floats() + 2 * toBox.offset,
+                 ArrayRef(toStrides));
+    return;
+  }
   if (from.isFloat())
     copyElements(shape, from.floats() + fromBox.offset,
                  ArrayRef(fromBox.strides), to.floats() + toBox.offset,

@@ -2,7 +2,7 @@
 //
 // Floating-point elements are held in float64 whatever their type says, so that
 // what is compared is the meaning of a program and not its rounding. Integers
-// are exact and wrap to their width.
+// are exact and wrap to their width. A complex element is two numbers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,12 +55,18 @@ public:
     return llvm::isa<mlir::FloatType>(type.getElementType());
   }
 
+  bool isComplex() const {
+    return llvm::isa<mlir::ComplexType>(type.getElementType());
+  }
+
+  /// Of a complex tensor real and imaginary parts in turn.
   const double *floats() const { return storage->floats.data(); }
   const int64_t *ints() const { return storage->ints.data(); }
   /// For the maker of a tensor: others that share the elements see the writes.
   double *floats() { return storage->floats.data(); }
   int64_t *ints() { return storage->ints.data(); }
 
+  /// The real part of a complex element.
   double asDouble(int64_t index) const;
   /// An element of an integer tensor.
   int64_t asInt(int64_t index) const { return storage->ints[index]; }
@@ -71,7 +77,8 @@ public:
   Tensor clone() const;
   /// Equal for tensors that share their elements.
   const void *identity() const { return storage.get(); }
-  /// Whether a type can be held: real numbers and integers of up to 64 bits.
+  /// Whether a type can be given to a program and read from it: real numbers and
+  /// integers of up to 64 bits. Complex numbers live inside of functions.
   static bool isSupported(mlir::Type elementType);
 
 private:

@@ -1,4 +1,5 @@
 // rng_bit_generator: verification and names.
+#include "pipemesh/Dialect/StableHLO/Random.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
 
 using namespace mlir;
@@ -30,4 +31,19 @@ LogicalResult RngBitGeneratorOp::verify() {
 void RngBitGeneratorOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getOutputState(), "output_state");
   setName(getOutput(), "output");
+}
+
+ThreefrySplit
+pipemesh::stablehlo::getThreefrySplit(RankedTensorType type) {
+  ArrayRef<int64_t> shape = type.getShape();
+  ThreefrySplit split;
+  if (shape.empty())
+    return split;
+  const int64_t *cut =
+      llvm::find_if(shape, [](int64_t size) { return size % 2 == 0; });
+  if (cut == shape.end())
+    cut = std::max_element(shape.begin(), shape.end());
+  for (const int64_t *dim = shape.begin(); dim != shape.end(); ++dim)
+    (dim < cut ? split.outer : dim > cut ? split.inner : split.dim) *= *dim;
+  return split;
 }

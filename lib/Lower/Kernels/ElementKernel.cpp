@@ -39,8 +39,12 @@ private:
     return cast<RankedTensorType>(value.getType()).getElementType();
   }
 
-  Value linearize(ArrayRef<int64_t> shape, ArrayRef<Value> indices);
-  Indices delinearize(ArrayRef<int64_t> shape, Value position);
+  Value linearize(ArrayRef<int64_t> shape, ArrayRef<Value> indices) {
+    return code.linearize(shape, indices);
+  }
+  Indices delinearize(ArrayRef<int64_t> shape, Value position) {
+    return code.delinearize(shape, position);
+  }
   Value sub(Value a, Value b) {
     return arith::SubIOp::create(builder, loc, a, b);
   }
@@ -65,29 +69,8 @@ private:
   Value emitGather(stablehlo::GatherOp op, ArrayRef<Value> indices);
   Value emitUpdateSlice(stablehlo::DynamicUpdateSliceOp op,
                         ArrayRef<Value> indices);
+  Value emitBitcast(stablehlo::BitcastConvertOp op, Indices indices);
 };
-
-Value ElementEmitter::linearize(ArrayRef<int64_t> shape,
-                                ArrayRef<Value> indices) {
-  Value position;
-  for (auto [size, index] : llvm::zip(shape, indices))
-    position = position ? code.add(code.mul(position, size), index) : index;
-  return position ? position : code.index(0);
-}
-
-Indices ElementEmitter::delinearize(ArrayRef<int64_t> shape, Value position) {
-  Indices indices(shape.size());
-  for (int64_t i = shape.size() - 1; i >= 0; --i) {
-    if (i == 0) {
-      indices[i] = position;
-      break;
-    }
-    Value size = code.index(shape[i]);
-    indices[i] = arith::RemUIOp::create(builder, loc, position, size);
-    position = arith::DivUIOp::create(builder, loc, position, size);
-  }
-  return indices;
-}
 
 Value ElementEmitter::choose(Value predicate, Type type,
                              llvm::function_ref<Value()> first,
@@ -122,6 +105,8 @@ Value ElementEmitter::clampedIndex(Value tensor, ArrayRef<Value> indices,
     index = isUnsigned
                 ? Value(arith::ExtUIOp::create(builder, loc, i64, index))
                 : Value(arith::ExtSIOp::create(builder, loc, i64, index));
+  if (isUnsigned)
+    return arith::MinUIOp::create(builder, loc, index, code.index(last));
   index = arith::MaxSIOp::create(builder, loc, index, code.index(0));
   return code.minimum(index, code.index(last));
 }
@@ -296,6 +281,64 @@ Value ElementEmitter::emitGather(stablehlo::GatherOp op,
   return at(op.getOperand(), inner);
 }
 
+/// Of elements of another width the narrow ones lie one after the other along the
+/// last dimension, the lowest bits first.
+Value ElementEmitter::emitBitcast(stablehlo::BitcastConvertOp op,
+                                  Indices indices) {
+  Value operand = op.getOperand();
+  Type type = getRegisterType(elementOf(op.getResult()));
+  Type fromType = getRegisterType(elementOf(operand));
+  auto bitsOf = [](Type type) -> unsigned {
+    auto vector = dyn_cast<VectorType>(type);
+    return vector ? 2 * vector.getElementTypeBitWidth()
+                  : type.getIntOrFloatBitWidth();
+  };
+  unsigned from = bitsOf(fromType), to = bitsOf(type);
+  auto cast = [&](Value value, Type wanted) -> Value {
+    if (!value || value.getType() == wanted)
+      return value;
+    return arith::BitcastOp::create(builder, loc, wanted, value);
+  };
+  if (from == to)
+    return cast(at(operand, indices), type);
+  // Complex numbers of different widths are moved through memory only.
+  if (isa<VectorType>(type) || isa<VectorType>(fromType))
+    return {};
+  Type wideBits = builder.getIntegerType(std::max(from, to));
+  Type fromBits = builder.getIntegerType(from);
+  Type toBits = builder.getIntegerType(to);
+  if (from > to) {
+    Value part = indices.pop_back_val();
+    Value value = cast(at(operand, indices), fromBits);
+    if (!value)
+      return {};
+    Value shift = code.mul(part, to);
+    if (from < 64)
+      shift = arith::TruncIOp::create(builder, loc, wideBits, shift);
+    value = arith::ShRUIOp::create(builder, loc, value, shift);
+    return cast(arith::TruncIOp::create(builder, loc, toBits, value), type);
+  }
+  Value joined;
+  for (unsigned part = 0; part < to / from; ++part) {
+    Indices inner(indices);
+    inner.push_back(code.index(part));
+    Value value = cast(at(operand, inner), fromBits);
+    if (!value)
+      return {};
+    value = arith::ExtUIOp::create(builder, loc, wideBits, value);
+    if (part == 0) {
+      joined = value;
+      continue;
+    }
+    Value shift = arith::ConstantOp::create(
+        builder, loc, builder.getIntegerAttr(wideBits, part * from));
+    joined = arith::OrIOp::create(
+        builder, loc, joined,
+        arith::ShLIOp::create(builder, loc, value, shift));
+  }
+  return cast(joined, type);
+}
+
 Value ElementEmitter::emitOp(Operation *op, ArrayRef<Value> indices) {
   if (Value scalar = emitScalarSource(code, op))
     return scalar;
@@ -320,8 +363,9 @@ Value ElementEmitter::emitOp(Operation *op, ArrayRef<Value> indices) {
   if (auto iota = dyn_cast<stablehlo::IotaOp>(op)) {
     Value position = indices[iota.getIotaDimension()];
     Type type = getRegisterType(elementOf(iota.getOutput()));
-    if (isa<FloatType>(type))
-      return arith::UIToFPOp::create(builder, loc, type, position);
+    if (!isa<IntegerType>(type))
+      return emitCast(builder, loc, position, builder.getI64Type(),
+                      elementOf(iota.getOutput()));
     if (type.getIntOrFloatBitWidth() < 64)
       return arith::TruncIOp::create(builder, loc, type, position);
     return position;
@@ -378,13 +422,8 @@ Value ElementEmitter::emitOp(Operation *op, ArrayRef<Value> indices) {
     return emitGather(gather, indices);
   if (auto reduce = dyn_cast<stablehlo::ReduceOp>(op))
     return emitReduce(reduce, indices);
-  if (auto bitcast = dyn_cast<stablehlo::BitcastConvertOp>(op)) {
-    Value value = at(bitcast.getOperand(), indices);
-    Type type = getRegisterType(elementOf(bitcast.getResult()));
-    if (!value || value.getType() == type)
-      return value;
-    return arith::BitcastOp::create(builder, loc, type, value);
-  }
+  if (auto bitcast = dyn_cast<stablehlo::BitcastConvertOp>(op))
+    return emitBitcast(bitcast, Indices(indices));
   return {};
 }
 

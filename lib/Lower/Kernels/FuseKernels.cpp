@@ -7,6 +7,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/CSE.h"
+#include "pipemesh/Dialect/CHLO/CHLO.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Lower/Kernels/Passes.h"
 #include "llvm/ADT/StringExtras.h"
@@ -25,14 +26,94 @@ static constexpr llvm::StringLiteral kOriginAttr = "pmrt.origin";
 /// The elements of one piece of a sum over a whole tensor.
 static constexpr int64_t kSumPiece = 1 << 15;
 
-/// Ops that a kernel of their own computes.
-static bool isWholeKernel(Operation *op) {
-  return isa<pm::AttentionOp, pm::AttentionGradOp, pm::EmbeddingOp,
-             pm::EmbeddingGradOp>(op);
+/// The k largest are a sorted list's first.
+static void decomposeTopK(chlo::TopKOp op) {
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  auto type = cast<RankedTensorType>(op.getOperand().getType());
+  auto indexType = cast<RankedTensorType>(op.getIndices().getType());
+  int64_t last = type.getRank() - 1;
+  Value places = stablehlo::IotaOp::create(
+      builder, loc, indexType.clone(type.getShape()), last);
+  auto sort = stablehlo::SortOp::create(
+      builder, loc, TypeRange{type, places.getType()},
+      ValueRange{op.getOperand(), places}, builder.getI64IntegerAttr(last),
+      builder.getBoolAttr(true));
+  Block &block = sort.getComparator().emplaceBlock();
+  auto scalar = RankedTensorType::get({}, type.getElementType());
+  auto place = RankedTensorType::get({}, indexType.getElementType());
+  block.addArguments({scalar, scalar, place, place}, {loc, loc, loc, loc});
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&block);
+    auto before = stablehlo::CompareOp::create(
+        builder, loc, block.getArgument(0), block.getArgument(1),
+        stablehlo::ComparisonDirection::GT);
+    if (isa<FloatType>(type.getElementType()))
+      before.setCompareType(stablehlo::ComparisonType::TOTALORDER);
+    stablehlo::ReturnOp::create(builder, loc, before->getResults());
+  }
+  SmallVector<int64_t> starts(type.getRank(), 0), strides(type.getRank(), 1);
+  for (auto [result, sorted] : llvm::zip(op.getResults(), sort.getResults())) {
+    ArrayRef<int64_t> limits =
+        cast<RankedTensorType>(result.getType()).getShape();
+    result.replaceAllUsesWith(stablehlo::SliceOp::create(
+        builder, loc, sorted, starts, limits, strides));
+  }
+  op.erase();
+}
+
+/// Regions of scalars get their own copy of each constant that stands around
+/// them.
+static LogicalResult copyConstantsIntoRegions(Block &block) {
+  for (Operation &op : block) {
+    if (!isa<stablehlo::ReduceOp, stablehlo::ReduceWindowOp, stablehlo::SortOp,
+             stablehlo::ScatterOp>(op))
+      continue;
+    for (Region &region : op.getRegions()) {
+      llvm::DenseMap<Value, Value> copies;
+      WalkResult result = region.walk([&](Operation *inner) {
+        for (OpOperand &operand : inner->getOpOperands()) {
+          Value value = operand.get();
+          if (region.isAncestor(value.getParentRegion()))
+            continue;
+          Operation *source = value.getDefiningOp();
+          if (!isa_and_present<stablehlo::ConstantOp>(source)) {
+            inner->emitError("reads a value from outside of its region, which "
+                             "a kernel cannot hold");
+            return WalkResult::interrupt();
+          }
+          Value &copy = copies[value];
+          if (!copy) {
+            OpBuilder builder = OpBuilder::atBlockBegin(&region.front());
+            copy = builder.clone(*source)->getResult(0);
+          }
+          operand.set(copy);
+        }
+        return WalkResult::advance();
+      });
+      if (result.wasInterrupted())
+        return failure();
+    }
+  }
+  return success();
+}
+
+/// From here on nothing is merged that a barrier keeps apart.
+static void removeBarriers(Block &block) {
+  for (auto barrier : llvm::make_early_inc_range(
+           block.getOps<stablehlo::OptimizationBarrierOp>())) {
+    barrier->replaceAllUsesWith(barrier.getOperand());
+    barrier.erase();
+  }
 }
 
 static void decomposeModelOps(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (auto topK = dyn_cast<chlo::TopKOp>(op)) {
+      decomposeTopK(topK);
+      continue;
+    }
     auto model = dyn_cast<DecomposableOpInterface>(op);
     if (!model || isWholeKernel(&op))
       continue;
@@ -327,6 +408,9 @@ struct FuseKernels : pipemesh::impl::FuseKernelsBase<FuseKernels> {
     IRRewriter rewriter(function.getContext());
     DominanceInfo dominance(function);
     eliminateCommonSubExpressions(rewriter, dominance, function);
+    removeBarriers(block);
+    if (failed(copyConstantsIntoRegions(block)))
+      return signalPassFailure();
     materializeOperands(block);
     FusionGroups groups(block);
     if (failed(groups.form()) || failed(Rebuilder(block, groups).run()))

@@ -16,15 +16,12 @@ static constexpr size_t kMaxOps = 96, kMaxOperands = 40;
 /// A kernel that runs on one thread holds at most so many elements.
 static constexpr int64_t kSmall = 1 << 16;
 
-static bool isWhole(Operation *op) {
-  return isa<pm::AttentionOp, pm::AttentionGradOp, pm::EmbeddingOp,
-             pm::EmbeddingGradOp>(op);
-}
+static bool isWhole(Operation *op) { return isWholeKernel(op); }
 
 /// Stays outside of kernels.
 static bool staysOutside(Operation *op) {
-  return isa<stablehlo::DotGeneralOp, pm::AllReduceOp, pm::AllGatherOp,
-             pm::ReduceScatterOp>(op);
+  return isLibraryProduct(op) ||
+         isa<pm::AllReduceOp, pm::AllGatherOp, pm::ReduceScatterOp>(op);
 }
 
 static bool isCopied(Operation *op) {

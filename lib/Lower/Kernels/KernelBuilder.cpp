@@ -10,6 +10,7 @@
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "pipemesh/Dialect/PM/PM.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -56,6 +57,29 @@ uint64_t pipemesh::countOperations(pmrt::FusedOp op) {
       operations += 4 * elements * attention.getKey().getType().getDimSize(1);
     } else if (auto grad = dyn_cast<pm::AttentionGradOp>(op)) {
       operations += 10 * elements * grad.getKey().getType().getDimSize(1);
+    } else if (auto dot = dyn_cast<stablehlo::DotGeneralOp>(op)) {
+      auto lhs = cast<RankedTensorType>(dot.getLhs().getType());
+      uint64_t depth = 1;
+      for (int64_t dim :
+           dot.getDotDimensionNumbers().getLhsContractingDimensions())
+        depth *= lhs.getDimSize(dim);
+      operations += 2 * elements * depth;
+    } else if (auto convolution = dyn_cast<stablehlo::ConvolutionOp>(op)) {
+      uint64_t outFeatures =
+          convolution.getRhs().getType().getDimSize(
+              convolution.getDimensionNumbers()
+                  .getKernelOutputFeatureDimension());
+      operations += 2 * elements * getNumElements(convolution.getRhs()) /
+                    std::max<uint64_t>(1, outFeatures);
+    } else if (auto window = dyn_cast<stablehlo::ReduceWindowOp>(op)) {
+      uint64_t size = 1;
+      for (int64_t dim : window.getWindowDimensions())
+        size *= dim;
+      operations += elements * size;
+    } else if (isa<stablehlo::SortOp>(op)) {
+      operations += elements * 16;
+    } else if (isa<stablehlo::RngBitGeneratorOp>(op)) {
+      operations += getNumElements(op.getResult(1)) * 64;
     } else if (op.hasTrait<stablehlo::Elementwise>()) {
       bool heavy = isa<stablehlo::ExpOp, stablehlo::LogOp, stablehlo::TanhOp,
                        stablehlo::LogisticOp, stablehlo::PowOp>(op);
@@ -73,6 +97,27 @@ static LogicalResult emitKernel(KernelCode &code, pmrt::FusedOp op,
     return emitEmbeddingKernel(code, &first, info);
   if (isa<pm::AttentionOp, pm::AttentionGradOp>(first))
     return emitAttentionKernel(code, &first, info);
+  if (isWholeKernel(&first))
+    return llvm::TypeSwitch<Operation *, LogicalResult>(&first)
+        .Case<stablehlo::ReduceOp>(
+            [&](auto reduce) { return emitReduceKernel(code, reduce, info); })
+        .Case<stablehlo::ReduceWindowOp>(
+            [&](auto window) { return emitWindowKernel(code, window, info); })
+        .Case<stablehlo::ConvolutionOp>([&](auto convolution) {
+          return emitConvolutionKernel(code, convolution, info);
+        })
+        .Case<stablehlo::DotGeneralOp>(
+            [&](auto dot) { return emitProductKernel(code, dot, info); })
+        .Case<stablehlo::SortOp>(
+            [&](auto sort) { return emitSortKernel(code, sort, info); })
+        .Case<stablehlo::ScatterOp>([&](auto scatter) {
+          return emitScatterKernel(code, scatter, info);
+        })
+        .Case<stablehlo::RngBitGeneratorOp>(
+            [&](auto random) { return emitRandomKernel(code, random, info); })
+        .Default([](Operation *op) {
+          return op->emitError("has no kernel");
+        });
   KernelBody body;
   for (Operation &inner : block.without_terminator()) {
     if (inner.getNumResults() != 1 || !hasElementCode(&inner))

@@ -5,6 +5,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "pipemesh/Dialect/PM/PM.h"
+#include <complex>
+#include <functional>
 
 using namespace mlir;
 using namespace pipemesh;
@@ -121,10 +123,167 @@ SmallVector<Value> KernelCode::loop(
   return SmallVector<Value>(loop.getResults());
 }
 
+SmallVector<Value>
+KernelCode::choose(Value predicate, TypeRange types,
+                   llvm::function_ref<SmallVector<Value>()> first,
+                   llvm::function_ref<SmallVector<Value>()> second) {
+  auto branch = scf::IfOp::create(builder, loc, types, predicate,
+                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(builder, loc, first());
+  builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(builder, loc, second());
+  return SmallVector<Value>(branch.getResults());
+}
+
+void KernelCode::when(Value predicate, llvm::function_ref<void()> body) {
+  auto branch =
+      scf::IfOp::create(builder, loc, predicate, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  body();
+}
+
+Value KernelCode::sub(Value a, Value b) {
+  return arith::SubIOp::create(builder, loc, a, b);
+}
+
+Value KernelCode::divide(Value a, int64_t b) {
+  return b == 1 ? a : arith::DivUIOp::create(builder, loc, a, index(b));
+}
+
+Value KernelCode::remainder(Value a, int64_t b) {
+  return b == 1 ? index(0)
+                : Value(arith::RemUIOp::create(builder, loc, a, index(b)));
+}
+
+Value KernelCode::isBelow(Value a, Value b) {
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, a, b);
+}
+
+Value KernelCode::isInside(Value a, int64_t limit) {
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, a,
+                               index(limit));
+}
+
+Value KernelCode::both(Value a, Value b) {
+  return a ? Value(arith::AndIOp::create(builder, loc, a, b)) : b;
+}
+
+Value KernelCode::select(Value predicate, Value a, Value b) {
+  return arith::SelectOp::create(builder, loc, predicate, a, b);
+}
+
+Value KernelCode::linearize(ArrayRef<int64_t> shape, ArrayRef<Value> indices) {
+  Value position;
+  for (auto [size, index] : llvm::zip(shape, indices))
+    position = position ? add(mul(position, size), index) : index;
+  return position ? position : index(0);
+}
+
+SmallVector<Value> KernelCode::delinearize(ArrayRef<int64_t> shape,
+                                           Value position) {
+  SmallVector<Value> indices(shape.size());
+  for (int64_t i = shape.size() - 1; i >= 0; --i) {
+    if (i == 0) {
+      indices[i] = position;
+      break;
+    }
+    indices[i] = remainder(position, shape[i]);
+    position = divide(position, shape[i]);
+  }
+  return indices;
+}
+
+SmallVector<Value> KernelCode::loopOver(
+    ArrayRef<int64_t> shape, ValueRange inits,
+    llvm::function_ref<SmallVector<Value>(ArrayRef<Value>, ValueRange)> body) {
+  SmallVector<Value> indices(shape.size());
+  std::function<SmallVector<Value>(size_t, ValueRange)> run =
+      [&](size_t depth, ValueRange carried) -> SmallVector<Value> {
+    if (depth == shape.size())
+      return body(indices, carried);
+    if (shape[depth] == 1) {
+      indices[depth] = index(0);
+      return run(depth + 1, carried);
+    }
+    return loop(index(0), index(shape[depth]), 1, carried,
+                [&](Value i, ValueRange inner) {
+                  indices[depth] = i;
+                  return run(depth + 1, inner);
+                });
+  };
+  return run(0, inits);
+}
+
+static Type elementOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getElementType();
+}
+
+Value KernelCode::loadElement(Value operand, Value position) {
+  Type element = elementOf(operand);
+  return load(address(inputs.lookup(operand), element, position), element, 1);
+}
+
+void KernelCode::storeElement(unsigned result, Type element, Value value,
+                              Value position) {
+  store(value, address(results[result], element, position), element);
+}
+
+Value KernelCode::toIndex(Value value, Type element) {
+  Type i64 = builder.getI64Type();
+  if (value.getType() == i64)
+    return value;
+  if (element.isUnsignedInteger())
+    return arith::ExtUIOp::create(builder, loc, i64, value);
+  return arith::ExtSIOp::create(builder, loc, i64, value);
+}
+
+FailureOr<SmallVector<Value>>
+pipemesh::emitScalarRegion(KernelCode &code, Region &region,
+                           ArrayRef<Value> arguments) {
+  Block &block = region.front();
+  llvm::DenseMap<Value, Value> values;
+  for (auto [argument, value] : llvm::zip(block.getArguments(), arguments))
+    values[argument] = value;
+  for (Operation &op : block.without_terminator()) {
+    Value value = emitScalarSource(code, &op);
+    SmallVector<Value> operands;
+    for (Value operand : op.getOperands()) {
+      operands.push_back(values.lookup(operand));
+      if (!operands.back())
+        return op.emitError("reads a value from outside of its region, which a "
+                            "kernel cannot hold");
+    }
+    // Between values of one element there is nothing else to move.
+    if (!value && isa<stablehlo::BroadcastInDimOp, stablehlo::ReshapeOp>(op))
+      value = operands[0];
+    if (!value && op.hasTrait<stablehlo::Elementwise>())
+      value = emitElementwise(code.builder, &op, operands, 1);
+    if (!value)
+      return op.emitError("has no code for a kernel on these types");
+    values[op.getResult(0)] = value;
+  }
+  SmallVector<Value> results;
+  for (Value result : block.getTerminator()->getOperands()) {
+    results.push_back(values.lookup(result));
+    if (!results.back())
+      return block.getTerminator()->emitError(
+          "returns a value from outside of its region, which a kernel cannot "
+          "hold");
+  }
+  return results;
+}
+
 Value KernelCode::constantTable(stablehlo::ConstantOp op) {
   auto elements = cast<DenseElementsAttr>(op.getValue());
   Type element = elements.getElementType(), stored = getMemoryType(element);
   int64_t count = elements.getNumElements();
+  if (auto complex = dyn_cast<ComplexType>(element)) {
+    stored = complex.getElementType();
+    count *= 2;
+  }
   auto flat = RankedTensorType::get({count}, stored);
   if (element.isInteger(1)) {
     SmallVector<int8_t> bytes;
@@ -160,7 +319,12 @@ Value pipemesh::emitScalarSource(KernelCode &code, Operation *op) {
       return {};
     Type element = elements.getElementType();
     TypedAttr value;
-    if (isa<FloatType>(element))
+    if (auto complex = dyn_cast<ComplexType>(element)) {
+      auto number = elements.getSplatValue<std::complex<APFloat>>();
+      value = DenseElementsAttr::get(
+          cast<VectorType>(getRegisterType(element)),
+          ArrayRef<APFloat>{number.real(), number.imag()});
+    } else if (isa<FloatType>(element))
       value = FloatAttr::get(element, elements.getSplatValue<APFloat>());
     else if (isa<IntegerType>(element))
       value = IntegerAttr::get(getRegisterType(element),

@@ -58,6 +58,44 @@ public:
                                                          mlir::ValueRange)>
            body);
 
+  /// The values of one of two pieces of code, of which only one runs.
+  llvm::SmallVector<mlir::Value>
+  choose(mlir::Value predicate, mlir::TypeRange types,
+         llvm::function_ref<llvm::SmallVector<mlir::Value>()> first,
+         llvm::function_ref<llvm::SmallVector<mlir::Value>()> second);
+  /// Code that runs where the predicate holds.
+  void when(mlir::Value predicate, llvm::function_ref<void()> body);
+
+  mlir::Value sub(mlir::Value a, mlir::Value b);
+  mlir::Value divide(mlir::Value a, int64_t b);
+  mlir::Value remainder(mlir::Value a, int64_t b);
+  mlir::Value isBelow(mlir::Value a, mlir::Value b);
+  /// 0 <= a < limit.
+  mlir::Value isInside(mlir::Value a, int64_t limit);
+  mlir::Value both(mlir::Value a, mlir::Value b);
+  mlir::Value select(mlir::Value predicate, mlir::Value a, mlir::Value b);
+
+  /// The row-major position of an element, and back.
+  mlir::Value linearize(llvm::ArrayRef<int64_t> shape,
+                        llvm::ArrayRef<mlir::Value> indices);
+  llvm::SmallVector<mlir::Value> delinearize(llvm::ArrayRef<int64_t> shape,
+                                             mlir::Value position);
+
+  /// Loops over all indices of a box, in order, with carried values.
+  llvm::SmallVector<mlir::Value>
+  loopOver(llvm::ArrayRef<int64_t> shape, mlir::ValueRange inits,
+           llvm::function_ref<llvm::SmallVector<mlir::Value>(
+               llvm::ArrayRef<mlir::Value>, mlir::ValueRange)>
+               body);
+
+  /// Element `position` of an operand or a result of the kernel, by the value of
+  /// the fused body that it is.
+  mlir::Value loadElement(mlir::Value operand, mlir::Value position);
+  void storeElement(unsigned result, mlir::Type element, mlir::Value value,
+                    mlir::Value position);
+  /// An integer in a register as i64.
+  mlir::Value toIndex(mlir::Value value, mlir::Type element);
+
   /// The address of a constant tensor's elements.
   mlir::Value constantTable(stablehlo::ConstantOp op);
 
@@ -78,6 +116,34 @@ mlir::LogicalResult emitEmbeddingKernel(KernelCode &code, mlir::Operation *op,
                                         KernelInfo &info);
 mlir::LogicalResult emitAttentionKernel(KernelCode &code, mlir::Operation *op,
                                         KernelInfo &info);
+
+/// Kernels of ops that stand alone, each from the index of a result's element, a
+/// line or a block; in ReductionKernels.cpp, SortKernel.cpp, ScatterKernel.cpp
+/// and RandomKernel.cpp.
+mlir::LogicalResult emitReduceKernel(KernelCode &code, stablehlo::ReduceOp op,
+                                     KernelInfo &info);
+mlir::LogicalResult emitWindowKernel(KernelCode &code,
+                                     stablehlo::ReduceWindowOp op,
+                                     KernelInfo &info);
+mlir::LogicalResult emitConvolutionKernel(KernelCode &code,
+                                          stablehlo::ConvolutionOp op,
+                                          KernelInfo &info);
+mlir::LogicalResult emitProductKernel(KernelCode &code,
+                                      stablehlo::DotGeneralOp op,
+                                      KernelInfo &info);
+mlir::LogicalResult emitSortKernel(KernelCode &code, stablehlo::SortOp op,
+                                   KernelInfo &info);
+mlir::LogicalResult emitScatterKernel(KernelCode &code, stablehlo::ScatterOp op,
+                                      KernelInfo &info);
+mlir::LogicalResult emitRandomKernel(KernelCode &code,
+                                     stablehlo::RngBitGeneratorOp op,
+                                     KernelInfo &info);
+
+/// The values that a region of scalars returns for the arguments. Fails with a
+/// diagnostic at an op without code.
+mlir::FailureOr<llvm::SmallVector<mlir::Value>>
+emitScalarRegion(KernelCode &code, mlir::Region &region,
+                 llvm::ArrayRef<mlir::Value> arguments);
 
 /// The value of `op` as a scalar, for ops without operands other than
 /// constants with many elements: splat constants and mesh coordinates. Null for

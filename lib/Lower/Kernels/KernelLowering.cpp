@@ -35,12 +35,12 @@ LogicalResult pipemesh::optimizeKernel(LLVM::LLVMFuncOp function) {
   return success();
 }
 
-/// Functions become polynomials and a power becomes exp(b log a); what no
-/// pattern expands would be a call of the mathematical library, which a kernel
-/// has not.
+/// Functions on float32 become polynomials. Those without one are calls of the C
+/// library already.
 static LogicalResult expandMath(ModuleOp module) {
   RewritePatternSet patterns(module.getContext());
-  math::populateExpansionPatterns(patterns, {"powf"});
+  // Half precision is a matter of bits where the processor does not know it.
+  arith::populateExpandBFloat16Patterns(patterns);
   populateMathPolynomialApproximationPatterns(patterns);
   GreedyRewriteConfig config;
   return applyPatternsGreedily(module, std::move(patterns), config);
@@ -51,7 +51,7 @@ static LogicalResult checkMath(ModuleOp module) {
     if (!isa_and_present<math::MathDialect>(op->getDialect()) ||
         isa<math::SqrtOp, math::FmaOp, math::AbsFOp, math::AbsIOp, math::CeilOp,
             math::FloorOp, math::RoundEvenOp, math::CopySignOp, math::TruncOp,
-            math::RoundOp>(op))
+            math::RoundOp, math::CtPopOp, math::CountLeadingZerosOp>(op))
       return WalkResult::advance();
     op->emitError("has no expansion for ")
         << op->getResult(0).getType()

@@ -1,6 +1,7 @@
 //===- KernelPlan.cpp - the loops of a kernel -----------------------------===//
 
 #include "KernelPlan.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include <numeric>
 
@@ -245,20 +246,38 @@ FailureOr<KernelPlan> Planner::planColumns() {
 
 } // namespace
 
+bool pipemesh::isLibraryProduct(Operation *op) {
+  return isa<stablehlo::DotGeneralOp>(op) &&
+         llvm::all_of(op->getOperands(),
+                      [](Value operand) {
+                        return getElementTypeOrSelf(operand.getType()).isF32();
+                      }) &&
+         getElementTypeOrSelf(op->getResult(0).getType()).isF32();
+}
+
+bool pipemesh::isWholeKernel(Operation *op) {
+  if (isa<stablehlo::DotGeneralOp>(op))
+    return !isLibraryProduct(op);
+  if (isa<stablehlo::ReduceOp>(op))
+    return failed(matchReduction(op));
+  return isa<pm::AttentionOp, pm::AttentionGradOp, pm::EmbeddingOp,
+             pm::EmbeddingGradOp, stablehlo::SortOp, stablehlo::ScatterOp,
+             stablehlo::ReduceWindowOp, stablehlo::ConvolutionOp,
+             stablehlo::RngBitGeneratorOp>(op);
+}
+
 bool pipemesh::hasElementCode(Operation *op) {
   if (op->hasTrait<stablehlo::Elementwise>())
     return true;
   if (isa<stablehlo::ReduceOp>(op))
     return succeeded(matchReduction(op));
-  if (auto bitcast = dyn_cast<stablehlo::BitcastConvertOp>(op))
-    return bitcast.getOperand().getType().getShape() ==
-           bitcast.getResult().getType().getShape();
   return isa<stablehlo::ConstantOp, stablehlo::IotaOp,
              stablehlo::BroadcastInDimOp, stablehlo::ReshapeOp,
              stablehlo::TransposeOp, stablehlo::ReverseOp,
              stablehlo::ConcatenateOp, stablehlo::PadOp, stablehlo::SliceOp,
              stablehlo::DynamicSliceOp, stablehlo::DynamicUpdateSliceOp,
-             stablehlo::GatherOp, pm::AxisIndexOp>(op);
+             stablehlo::GatherOp, stablehlo::BitcastConvertOp,
+             pm::AxisIndexOp>(op);
 }
 
 /// Element by element; a reduction would be repeated for each reader, so it may
@@ -306,6 +325,16 @@ FailureOr<KernelPlan> pipemesh::planKernel(const KernelBody &body) {
   for (Operation *op : body.ops)
     if (op->getNumResults() != 1 || !hasElementCode(op))
       return failure();
+  // No vectors of complex numbers, and no rows of nothing.
+  auto isPlain = [](Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    return type.getNumElements() > 0 &&
+           !isa<ComplexType>(type.getElementType());
+  };
+  for (Operation *op : body.ops)
+    if (!llvm::all_of(op->getOperands(), isPlain) ||
+        !isPlain(op->getResult(0)))
+      return planElements(body);
   // Many rows with columns enough to fill vectors are best; plain blocks of
   // elements better still.
   constexpr int64_t enoughColumns = 64;

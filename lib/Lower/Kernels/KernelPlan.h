@@ -127,6 +127,12 @@ mlir::FailureOr<KernelPlan> planKernel(const KernelBody &body);
 /// result (every op that a kernel of kind `Elements` may hold).
 bool hasElementCode(mlir::Operation *op);
 
+/// Whether the op has a kernel of its own, which nothing joins.
+bool isWholeKernel(mlir::Operation *op);
+
+/// Whether the host's matrix library computes the product: all of float32.
+bool isLibraryProduct(mlir::Operation *op);
+
 } // namespace pipemesh
 
 #endif // PIPEMESH_LIB_LOWER_KERNELS_KERNELPLAN_H

@@ -119,7 +119,11 @@ Value RowEmitter::emitIota(stablehlo::IotaOp op, const RowView &view) {
   } else {
     position = code.index(view.offset);
   }
+  // Half precision counts in i32.
   unsigned bits = element.getIntOrFloatBitWidth();
+  bool isNarrowFloat = isa<FloatType>(element) && bits < 32;
+  if (isNarrowFloat)
+    bits = 32;
   Type integer = builder.getIntegerType(bits);
   if (bits < 64)
     position = arith::TruncIOp::create(builder, code.loc, integer, position);
@@ -133,6 +137,13 @@ Value RowEmitter::emitIota(stablehlo::IotaOp op, const RowView &view) {
     Value step = arith::ConstantOp::create(
         builder, code.loc, DenseElementsAttr::get(vectorType, steps));
     position = code.add(position, step);
+  }
+  if (isNarrowFloat) {
+    unsigned lanes = view.lane ? width : 1;
+    Type single = getVectorType(builder.getF32Type(), lanes);
+    position = arith::UIToFPOp::create(builder, code.loc, single, position);
+    return arith::TruncFOp::create(builder, code.loc,
+                                   getVectorType(element, lanes), position);
   }
   if (isa<FloatType>(element))
     position = arith::UIToFPOp::create(

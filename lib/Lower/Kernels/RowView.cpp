@@ -1,6 +1,7 @@
 //===- RowView.cpp - how ops move through rows and columns ----------------===//
 
 #include "KernelPlan.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include <numeric>
@@ -299,6 +300,10 @@ FailureOr<SimpleReduction> pipemesh::matchReduction(Operation *op) {
       !isa<stablehlo::AddOp, stablehlo::MulOp, stablehlo::MaxOp,
            stablehlo::MinOp, stablehlo::AndOp, stablehlo::OrOp>(
           reduction.combiner))
+    return failure();
+  // A wider result is added up in its own type.
+  if (getElementTypeOrSelf(reduce.getInputs()[0].getType()) !=
+      getElementTypeOrSelf(reduce.getResult(0).getType()))
     return failure();
   ArrayRef<int64_t> shape = getShape(reduce.getInputs()[0]);
   llvm::SmallDenseSet<int64_t> reduced(reduce.getDimensions().begin(),

@@ -8,7 +8,8 @@
 
 namespace pipemesh {
 
-/// The type in registers: signless, i1 for booleans.
+/// The type in registers: signless, i1 for booleans, a vector of the two parts
+/// for complex numbers.
 mlir::Type getRegisterType(mlir::Type element);
 
 /// The type in memory: a boolean takes a byte.
@@ -24,6 +25,26 @@ mlir::Type getVectorType(mlir::Type scalar, unsigned width);
 /// types.
 mlir::Value emitElementwise(mlir::OpBuilder &builder, mlir::Operation *op,
                             mlir::ValueRange operands, unsigned width);
+
+/// The same for complex numbers, one of each operand; in ComplexOps.cpp.
+mlir::Value emitComplex(mlir::OpBuilder &builder, mlir::Operation *op,
+                        mlir::ValueRange operands);
+
+/// A number of element type `from` as one of element type `to`, rounded as
+/// stablehlo.convert says.
+mlir::Value emitCast(mlir::OpBuilder &builder, mlir::Location loc,
+                     mlir::Value value, mlir::Type from, mlir::Type to);
+
+/// A call of a function of the C library's mathematical part on float32 or
+/// float64, for each element of a vector by itself. `name` is that of the
+/// function on double.
+mlir::Value emitLibraryCall(mlir::OpBuilder &builder, mlir::Location loc,
+                            llvm::StringRef name, mlir::ValueRange operands);
+
+/// The special functions of chlo that the C library lacks, computed in float64;
+/// in SpecialOps.cpp. Null for other ops.
+mlir::Value emitSpecial(mlir::OpBuilder &builder, mlir::Operation *op,
+                        mlir::Value x);
 
 /// The neutral element of a reduction by `combiner`.
 mlir::TypedAttr getNeutralElement(mlir::Operation *combiner,

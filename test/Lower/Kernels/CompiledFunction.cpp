@@ -48,7 +48,27 @@ static void plainGemm(int64_t transA, int64_t transB, int64_t m, int64_t n,
 }
 
 static unsigned getBytes(Type element) {
+  if (auto complex = dyn_cast<ComplexType>(element))
+    return 2 * getBytes(complex.getElementType());
   return element.isInteger(1) ? 1 : element.getIntOrFloatBitWidth() / 8;
+}
+
+/// A number in the format of a floating-point type, and back.
+static void writeFloat(char *place, FloatType type, double x) {
+  APFloat value(x);
+  bool inexact;
+  value.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                &inexact);
+  uint64_t bits = value.bitcastToAPInt().getZExtValue();
+  memcpy(place, &bits, type.getWidth() / 8);
+}
+static double readFloat(const char *place, FloatType type) {
+  uint64_t bits = 0;
+  memcpy(&bits, place, type.getWidth() / 8);
+  APFloat value(type.getFloatSemantics(), APInt(type.getWidth(), bits));
+  bool inexact;
+  value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &inexact);
+  return value.convertToDouble();
 }
 
 static size_t getBytes(RankedTensorType type) {
@@ -147,9 +167,16 @@ std::vector<Bytes> CompiledFunction::makeArguments(unsigned seed) const {
         if (positive)
           x = std::fabs(x) + 0.01f;
         memcpy(&bytes[i * 4], &x, 4);
-      } else if (element.isF64()) {
-        double x = normal(random);
-        memcpy(&bytes[i * 8], &x, 8);
+      } else if (auto floatType = dyn_cast<FloatType>(element)) {
+        double x = value ? value.getValueAsDouble() : normal(random);
+        if (positive)
+          x = std::fabs(x) + 0.01;
+        writeFloat(&bytes[i * getBytes(element)], floatType, x);
+      } else if (auto complex = dyn_cast<ComplexType>(element)) {
+        auto part = cast<FloatType>(complex.getElementType());
+        for (unsigned side : {0, 1})
+          writeFloat(&bytes[(2 * i + side) * getBytes(part)], part,
+                     normal(random));
       } else {
         int64_t x = low + int64_t(random() % (high - low));
         if (element.isInteger(1))
@@ -245,8 +272,13 @@ static interp::Tensor toTensor(const Bytes &bytes, RankedTensorType type) {
       float x;
       memcpy(&x, place, 4);
       tensor.floats()[i] = x;
-    } else if (element.isF64()) {
-      memcpy(&tensor.floats()[i], place, 8);
+    } else if (auto floatType = dyn_cast<FloatType>(element)) {
+      tensor.floats()[i] = readFloat(place, floatType);
+    } else if (auto complex = dyn_cast<ComplexType>(element)) {
+      auto part = cast<FloatType>(complex.getElementType());
+      for (unsigned side : {0, 1})
+        tensor.floats()[2 * i + side] =
+            readFloat(place + side * getBytes(part), part);
     } else {
       int64_t x = 0;
       memcpy(&x, place, size);
@@ -277,11 +309,17 @@ void CompiledFunction::check(double tolerance, unsigned seed) {
     auto type = cast<RankedTensorType>(function.getResultTypes()[i]);
     interp::Tensor actual = toTensor(results[i], type);
     double largest = 0;
-    for (int64_t j = 0; j < actual.size(); ++j)
-      if (std::isfinite((*expected)[i].asDouble(j)))
-        largest = std::max(largest, std::fabs((*expected)[i].asDouble(j)));
-    for (int64_t j = 0; j < actual.size(); ++j) {
-      double got = actual.asDouble(j), want = (*expected)[i].asDouble(j);
+    // The parts of complex numbers are compared one by one.
+    bool isComplex = actual.isComplex();
+    int64_t count = actual.size() * (isComplex ? 2 : 1);
+    auto at = [&](const interp::Tensor &tensor, int64_t j) {
+      return isComplex ? tensor.floats()[j] : tensor.asDouble(j);
+    };
+    for (int64_t j = 0; j < count; ++j)
+      if (std::isfinite(at((*expected)[i], j)))
+        largest = std::max(largest, std::fabs(at((*expected)[i], j)));
+    for (int64_t j = 0; j < count; ++j) {
+      double got = at(actual, j), want = at((*expected)[i], j);
       bool same = got == want || (std::isnan(got) && std::isnan(want)) ||
                   std::fabs(got - want) <= tolerance * largest;
       if (!same) {

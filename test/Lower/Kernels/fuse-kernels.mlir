@@ -129,3 +129,21 @@ func.func @bias_gradient(%x: tensor<64x128xf32>, %a: tensor<64x128xf32>, %w: ten
   %2 = stablehlo.dot_general %0, %w, contracting_dims = [1] x [1] : (tensor<64x128xf32>, tensor<8x128xf32>) -> tensor<64x8xf32>
   return %2, %1 : tensor<64x8xf32>, tensor<128xf32>
 }
+
+// A sort stands alone; the constant around its comparator goes inside.
+// CHECK-LABEL: func.func @sort_by_region
+// CHECK: pmrt.fused
+// CHECK: "stablehlo.sort"
+// CHECK: stablehlo.constant
+// CHECK: stablehlo.compare LT
+// CHECK: pmrt.yield
+func.func @sort_by_region(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  %c = stablehlo.constant dense<2.0> : tensor<f32>
+  %y = "stablehlo.sort"(%x) <{dimension = 1 : i64, is_stable = true}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %0 = stablehlo.multiply %a, %c : tensor<f32>
+    %before = stablehlo.compare LT, %0, %b, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %before : tensor<i1>
+  }) : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %y : tensor<4x6xf32>
+}
