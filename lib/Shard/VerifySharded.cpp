@@ -5,6 +5,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
+#include "pipemesh/Dialect/PM/ClusterAttr.h"
 #include "pipemesh/Shard/Passes.h"
 
 namespace pipemesh {
@@ -23,6 +24,11 @@ public:
     pm::MeshOp mesh = pm::lookupMesh(getOperation());
     if (!mesh) {
       getOperation().emitError("a sharded graph has a pm.mesh");
+      return signalPassFailure();
+    }
+    auto places = pm::placeMesh(mesh);
+    if (!places) {
+      mesh.emitError(llvm::toString(places.takeError()));
       return signalPassFailure();
     }
     MeshAxes axes(mesh);

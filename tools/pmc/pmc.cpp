@@ -3,9 +3,12 @@
 #include "Levels.h"
 #include "Recipe.h"
 #include "Report.h"
+#include "Traffic.h"
+#include "pipemesh/Dialect/PM/ClusterAttr.h"
 #include "pipemesh/Import/ImportHuggingFace.h"
 #include "pipemesh/InitAll.h"
 #include "pipemesh/Lower/Bundle.h"
+#include "pipemesh/Shard/Explain.h"
 #include "pipemesh/Support/DiagnosticLines.h"
 #include "pipemesh/Support/ParseModule.h"
 #include "mlir/IR/AsmState.h"
@@ -16,6 +19,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir;
@@ -41,6 +45,10 @@ cl::opt<std::string> schedule("schedule",
                               cl::desc("1f1b or gpipe, instead of the "
                                        "strategy's"),
                               cl::init(""), cl::cat(category));
+cl::opt<std::string> clusterPath("cluster",
+                                 cl::desc("cluster.json: what connects the "
+                                          "ranks; see docs/clusters.md"),
+                                 cl::value_desc("file"), cl::cat(category));
 cl::opt<std::string> recipePath("recipe", cl::desc("recipe.json"),
                                 cl::value_desc("file"), cl::cat(category));
 cl::opt<std::string> output("o", cl::desc("the bundle to write (or, with "
@@ -60,6 +68,11 @@ cl::opt<std::string> report("report", cl::ValueOptional,
                                      "bytes sent, or write them as JSON to a "
                                      "file"),
                             cl::value_desc("file"), cl::cat(category));
+cl::opt<std::string> explained("explain",
+                               cl::desc("say why a value lies as it does, and "
+                                        "what its reshards cost"),
+                               cl::value_desc("module or parameter"),
+                               cl::cat(category));
 cl::opt<bool> timing("timing", cl::desc("print the time of each pass"),
                      cl::cat(category));
 cl::opt<bool> debugInfo("locations", cl::desc("print locations with the IR"),
@@ -98,6 +111,20 @@ OwningOpRef<ModuleOp> load(MLIRContext &context) {
     return importHuggingFace(&context, input, options);
   }
   return pipemesh::parseModule(input, context);
+}
+
+llvm::Expected<Cluster> readCluster(llvm::StringRef path) {
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!buffer)
+    return llvm::createStringError("cannot read cluster '" + path.str() +
+                                   "': " + buffer.getError().message());
+  auto cluster = Cluster::parse((*buffer)->getBuffer());
+  if (!cluster)
+    return llvm::createStringError("cluster '" + path.str() + "': " +
+                                   llvm::toString(cluster.takeError()));
+  if (cluster->name.empty())
+    cluster->name = path.str();
+  return cluster;
 }
 
 /// Prints the report, or writes it to the file that was given.
@@ -153,7 +180,7 @@ int main(int argc, char **argv) {
   if (!recipe)
     return fail(llvm::toString(recipe.takeError()));
   if (output.empty() && emit.empty() && printAfterEach.empty() &&
-      !report.getNumOccurrences())
+      explained.empty() && !report.getNumOccurrences())
     return fail("nothing to do: give -o BUNDLE, --emit=LEVEL, "
                 "--print-after-each=DIR or --report");
 
@@ -178,6 +205,13 @@ int main(int argc, char **argv) {
   StrategyOptions options;
   options.strategy = strategy;
   options.schedule = schedule;
+  if (!clusterPath.empty()) {
+    auto cluster = readCluster(clusterPath);
+    if (!cluster)
+      return fail(llvm::toString(cluster.takeError()));
+    pm::setCluster(*module, *cluster);
+    options.cluster = std::move(*cluster);
+  }
   auto levels = getLevels(ownTask == "train", *recipe, options);
   if (!emit.empty() &&
       llvm::none_of(levels, [](Level &level) { return level.name == emit; })) {
@@ -206,12 +240,24 @@ int main(int argc, char **argv) {
         failed(write(*module, printAfterEach + "/" + std::to_string(index) +
                                   "_" + level.name + ".mlir")))
       return 1;
+    if (level.name == "sharded" && !explained.empty()) {
+      if (!explain(*module, explained, llvm::outs()))
+        return fail("--explain is '" + explained +
+                    "', but no value has that name; --emit=sharded --locations "
+                    "prints them");
+      if (output.empty() && emit.empty() && !report.getNumOccurrences())
+        return 0;
+    }
     if (emit == level.name) {
       if (failed(write(*module, output.empty() ? "-" : output.getValue())))
         return 1;
       return 0;
     }
   }
+  if (!clusterPath.empty())
+    if (std::string warning = findBadPlace(computeTraffic(*module));
+        !warning.empty())
+      llvm::errs() << "pmc: warning: " << warning << "\n";
   if (report.getNumOccurrences() && failed(writeReport(*module)))
     return 1;
   if (output.empty())

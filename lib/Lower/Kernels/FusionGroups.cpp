@@ -21,7 +21,8 @@ static bool isWhole(Operation *op) { return isWholeKernel(op); }
 /// Stays outside of kernels.
 static bool staysOutside(Operation *op) {
   return isLibraryProduct(op) ||
-         isa<pm::AllReduceOp, pm::AllGatherOp, pm::ReduceScatterOp>(op);
+         isa<pm::AllReduceOp, pm::AllGatherOp, pm::ReduceScatterOp,
+             pm::AllToAllOp, pm::CollectivePermuteOp>(op);
 }
 
 static bool isCopied(Operation *op) {
