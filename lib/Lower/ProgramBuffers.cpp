@@ -41,5 +41,12 @@ bool ProgramBuffers::accumulates(pm::BufferOp buffer) const {
 
 int64_t pipemesh::getByteSize(Type type) {
   auto tensor = cast<RankedTensorType>(type);
-  return tensor.getNumElements() * ((tensor.getElementTypeBitWidth() + 7) / 8);
+  Type element = tensor.getElementType();
+  int64_t parts = 1;
+  if (auto complex = dyn_cast<ComplexType>(element)) {
+    element = complex.getElementType();
+    parts = 2;
+  }
+  return tensor.getNumElements() * parts *
+         ((element.getIntOrFloatBitWidth() + 7) / 8);
 }

@@ -91,19 +91,3 @@ func.func @indices(%table: tensor<8x4xf32> {pm.sharding = #pm.sharding<@mesh, [{
   %2 = stablehlo.reduce(%rest init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<ROWSxi32>, tensor<i32>) -> tensor<i32>
   return %0, %1, %2 : tensor<ROWSx4xf32>, tensor<8x4xf32>, tensor<i32>
 }
-
-// A vocabulary that the ranks do not divide, and rows that they do not either.
-func.func @vocabulary(%table: tensor<253x4xf32> {pm.sharding = #pm.sharding<@mesh, [{"x", "y"}, {}]>}, %x: tensor<ROWSx4xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}]>}) -> (tensor<ROWSx4xf32>, tensor<ROWSxf32>, tensor<ROWSx253xf32>, tensor<253x4xf32>) {
-  %places = stablehlo.iota dim = 0 : tensor<ROWSxi32>
-  %step = stablehlo.constant dense<37> : tensor<ROWSxi32>
-  %size = stablehlo.constant dense<253> : tensor<ROWSxi32>
-  %far = stablehlo.multiply %places, %step : tensor<ROWSxi32>
-  %ids = stablehlo.remainder %far, %size : tensor<ROWSxi32>
-  %0 = pm.embedding %table, %ids : (tensor<253x4xf32>, tensor<ROWSxi32>) -> tensor<ROWSx4xf32>
-  %logits = stablehlo.dot_general %x, %table, contracting_dims = [1] x [1] : (tensor<ROWSx4xf32>, tensor<253x4xf32>) -> tensor<ROWSx253xf32>
-  %nll, %lse = pm.cross_entropy %logits, %ids : tensor<ROWSx253xf32>, tensor<ROWSxi32> -> tensor<ROWSxf32>
-  %ones = stablehlo.constant dense<1.0> : tensor<ROWSxf32>
-  %grad = pm.cross_entropy_grad %logits, %ids, %lse, %ones : tensor<ROWSx253xf32>, tensor<ROWSxi32>, tensor<ROWSxf32>
-  %rows = pm.embedding_grad %ids, %x : (tensor<ROWSxi32>, tensor<ROWSx4xf32>) -> tensor<253x4xf32>
-  return %0, %nll, %grad, %rows : tensor<ROWSx4xf32>, tensor<ROWSxf32>, tensor<ROWSx253xf32>, tensor<253x4xf32>
-}
