@@ -1,5 +1,6 @@
 //===- LowerToRuntime.cpp - pm-lower-to-runtime ---------------------------===//
 
+#include "ControlFlow.h"
 #include "GemmLayout.h"
 #include "KernelTable.h"
 #include "ProgramBuffers.h"
@@ -29,29 +30,8 @@ public:
         builder(builder) {}
 
   LogicalResult run() {
-    for (Operation &op : function.getBody().front()) {
-      if (isa<stablehlo::ReshapeOp, func::ReturnOp>(op))
-        continue;
-      if (auto fused = dyn_cast<pmrt::FusedOp>(op)) {
-        lowerKernel(fused);
-      } else if (auto dot = dyn_cast<stablehlo::DotGeneralOp>(op)) {
-        if (failed(lowerGemm(dot)))
-          return failure();
-      } else if (auto reduce = dyn_cast<pm::AllReduceOp>(op)) {
-        lowerAllReduce(reduce);
-      } else if (auto gather = dyn_cast<pm::AllGatherOp>(op)) {
-        lowerAllGather(gather);
-      } else if (auto scatter = dyn_cast<pm::ReduceScatterOp>(op)) {
-        lowerReduceScatter(scatter);
-      } else if (auto exchange = dyn_cast<pm::AllToAllOp>(op)) {
-        lowerAllToAll(exchange);
-      } else if (auto permute = dyn_cast<pm::CollectivePermuteOp>(op)) {
-        lowerPermute(permute);
-      } else {
-        return op.emitOpError("has no lowering to the runtime program; run "
-                              "pm-fuse-kernels before pm-lower-to-runtime");
-      }
-    }
+    if (failed(lowerBlock(function.getBody().front())))
+      return failure();
     for (const FinalCopy &copy : storage.getFinalCopies())
       pmrt::CopyOp::create(
           builder, copy.value.getLoc(),
@@ -63,6 +43,94 @@ public:
   }
 
 private:
+  LogicalResult lowerBlock(Block &block) {
+    for (Operation &op : block.without_terminator())
+      if (failed(lower(op)))
+        return failure();
+    addCopies(block.getTerminator());
+    return success();
+  }
+
+  LogicalResult lower(Operation &op) {
+    if (isa<stablehlo::ReshapeOp>(op))
+      return success();
+    if (auto loop = dyn_cast<stablehlo::WhileOp>(op))
+      return lowerLoop(loop);
+    if (isControlFlow(&op))
+      return lowerChoice(op);
+    if (auto dot = dyn_cast<stablehlo::DotGeneralOp>(op))
+      return lowerGemm(dot);
+    if (auto fused = dyn_cast<pmrt::FusedOp>(op))
+      lowerKernel(fused);
+    else if (auto reduce = dyn_cast<pm::AllReduceOp>(op))
+      lowerAllReduce(reduce);
+    else if (auto gather = dyn_cast<pm::AllGatherOp>(op))
+      lowerAllGather(gather);
+    else if (auto scatter = dyn_cast<pm::ReduceScatterOp>(op))
+      lowerReduceScatter(scatter);
+    else if (auto exchange = dyn_cast<pm::AllToAllOp>(op))
+      lowerAllToAll(exchange);
+    else if (auto permute = dyn_cast<pm::CollectivePermuteOp>(op))
+      lowerPermute(permute);
+    else
+      return op.emitOpError("has no lowering to the runtime program; run "
+                            "pm-fuse-kernels before pm-lower-to-runtime");
+    return success();
+  }
+
+  /// Lowers a block of tensor ops to a region of instructions.
+  LogicalResult lowerRegion(Block &block, Region &region) {
+    OpBuilder::InsertionGuard guard(builder);
+    if (region.empty())
+      builder.createBlock(&region);
+    builder.setInsertionPointToEnd(&region.front());
+    return lowerBlock(block);
+  }
+
+  LogicalResult lowerLoop(stablehlo::WhileOp op) {
+    addCopies(op);
+    Block &cond = op.getCond().front();
+    auto condition = place(cond.getTerminator()->getOperand(0), Access::Read);
+    auto made = pmrt::WhileOp::create(builder, op.getLoc(),
+                                      builder.getArrayAttr({condition}),
+                                      op->getAttrOfType<IntegerAttr>(kTripsAttr));
+    return failure(failed(lowerRegion(cond, made.getCond())) ||
+                   failed(lowerRegion(op.getBody().front(), made.getBody())));
+  }
+
+  /// The false branch of an `if` has the number 0.
+  LogicalResult lowerChoice(Operation &op) {
+    Value index = op.getOperand(0);
+    auto made = pmrt::CaseOp::create(
+        builder, op.getLoc(), builder.getArrayAttr({place(index, Access::Read)}),
+        getElementTypeOrSelf(index), op.getNumRegions());
+    bool isIf = isa<stablehlo::IfOp>(op);
+    for (unsigned i = 0; i < op.getNumRegions(); ++i) {
+      Region &branch = op.getRegion(isIf ? 1 - i : i);
+      if (failed(lowerRegion(branch.front(), made->getRegion(i))))
+        return failure();
+    }
+    return success();
+  }
+
+  PlaceAttr place(const Root &root, Access access) {
+    return PlaceAttr::get(builder.getContext(), access, root.buffer,
+                          root.buffer ? 0 : root.offset, root.bytes);
+  }
+
+  /// What a loop carries in, or a region gives, where it is not there yet.
+  void addCopies(Operation *op) {
+    for (RootCopy copy : storage.getCopies(op)) {
+      const Root &from = storage.getRoot(copy.from);
+      const Root &to = storage.getRoot(copy.to);
+      if (from.bytes > 0)
+        pmrt::CopyOp::create(
+            builder, op->getLoc(),
+            builder.getArrayAttr(
+                {place(from, Access::Read), place(to, Access::Write)}));
+    }
+  }
+
   PlaceAttr place(Value value, Access access) {
     const Root &root = storage.lookup(value);
     return PlaceAttr::get(builder.getContext(), access, root.buffer,

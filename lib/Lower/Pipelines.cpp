@@ -9,6 +9,7 @@ using namespace mlir;
 using namespace pipemesh;
 
 void pipemesh::buildKernelPipeline(OpPassManager &manager) {
+  manager.addNestedPass<func::FuncOp>(createPrepareLoops());
   manager.addNestedPass<func::FuncOp>(createPrepareGemms());
   manager.addPass(createMaterializeAccumulation());
   manager.addNestedPass<func::FuncOp>(createFuseKernels());

@@ -27,9 +27,12 @@ public:
 
 private:
   void addBody(pmrt::BodyOp body, int64_t runs);
+  /// `trips`: how often the block runs in one run of the body.
+  void addBlock(Block &block, pmrt::BodyOp body, int64_t runs, int64_t trips,
+                bool known, BodyCosts &made);
   void addCollective(Operation &op, StringRef kind, ArrayAttr axes,
                      int64_t operands, int64_t operandBytes, pmrt::BodyOp body,
-                     int64_t runs);
+                     int64_t runs, bool known);
   void addTransfers();
   int64_t getKernelFlops(StringRef name);
 
@@ -77,7 +80,7 @@ static int64_t wireBytesOf(Operation &op, int64_t operandBytes,
 
 void Counter::addCollective(Operation &op, StringRef kind, ArrayAttr axes,
                             int64_t operands, int64_t operandBytes,
-                            pmrt::BodyOp body, int64_t runs) {
+                            pmrt::BodyOp body, int64_t runs, bool known) {
   Exchange exchange;
   exchange.kind = kind.str();
   for (auto axis : axes.getAsRange<StringAttr>()) {
@@ -89,6 +92,7 @@ void Counter::addCollective(Operation &op, StringRef kind, ArrayAttr axes,
   exchange.operandBytes = operandBytes;
   exchange.wireBytes = wireBytesOf(op, operandBytes, exchange.groupSize);
   exchange.runs = runs;
+  exchange.runsAreKnown = known;
   exchange.module = pm::getModelName(op.getLoc()).str();
   exchange.fragment = body.getKind().str();
   costs.exchanges.push_back(std::move(exchange));
@@ -98,39 +102,56 @@ void Counter::addBody(pmrt::BodyOp body, int64_t runs) {
   BodyCosts made;
   made.name = body.getSymName().str();
   made.runs = runs;
-  for (Operation &op : body.getBody().front()) {
+  addBlock(body.getBody().front(), body, runs, 1, true, made);
+  costs.bodies.push_back(std::move(made));
+}
+
+void Counter::addBlock(Block &block, pmrt::BodyOp body, int64_t runs,
+                       int64_t trips, bool known, BodyCosts &made) {
+  for (Operation &op : block) {
     ++made.instructions;
-    if (auto gemm = dyn_cast<pmrt::GemmOp>(op)) {
+    if (auto loop = dyn_cast<pmrt::WhileOp>(op)) {
+      int64_t count = loop.getTrips().value_or(1);
+      bool inside = known && loop.getTrips().has_value();
+      made.runsAreKnown &= inside;
+      addBlock(loop.getCond().front(), body, runs, trips * (count + 1), inside,
+               made);
+      addBlock(loop.getBody().front(), body, runs, trips * count, inside, made);
+    } else if (auto choice = dyn_cast<pmrt::CaseOp>(op)) {
+      // All branches are counted.
+      made.runsAreKnown = false;
+      for (Region &branch : choice.getBranches())
+        addBlock(branch.front(), body, runs, trips, false, made);
+    } else if (auto gemm = dyn_cast<pmrt::GemmOp>(op)) {
       ++made.gemms;
-      made.gemmFlops += flopsOf(gemm);
+      made.gemmFlops += trips * flopsOf(gemm);
     } else if (auto call = dyn_cast<pmrt::CallOp>(op)) {
       ++made.kernels;
-      made.kernelFlops += getKernelFlops(call.getKernel());
+      made.kernelFlops += trips * getKernelFlops(call.getKernel());
     } else if (auto reduce = dyn_cast<pmrt::AllReduceOp>(op)) {
       int64_t bytes = 0;
       for (auto place : reduce.getPlaces().getAsRange<pmrt::PlaceAttr>())
         bytes += place.getBytes();
       addCollective(op, "all-reduce", reduce.getAxes(),
-                    reduce.getPlaces().size(), bytes, body, runs);
+                    reduce.getPlaces().size(), bytes, body, runs * trips, known);
     } else if (auto gather = dyn_cast<pmrt::AllGatherOp>(op)) {
       addCollective(op, "all-gather", gather.getAxes(), 1,
                     cast<pmrt::PlaceAttr>(gather.getPlaces()[0]).getBytes(),
-                    body, runs);
+                    body, runs * trips, known);
     } else if (auto scatter = dyn_cast<pmrt::ReduceScatterOp>(op)) {
       addCollective(op, "reduce-scatter", scatter.getAxes(), 1,
                     cast<pmrt::PlaceAttr>(scatter.getPlaces()[0]).getBytes(),
-                    body, runs);
+                    body, runs * trips, known);
     } else if (auto exchange = dyn_cast<pmrt::AllToAllOp>(op)) {
       addCollective(op, "all-to-all", exchange.getAxes(), 1,
                     cast<pmrt::PlaceAttr>(exchange.getPlaces()[0]).getBytes(),
-                    body, runs);
+                    body, runs * trips, known);
     } else if (auto permute = dyn_cast<pmrt::PermuteOp>(op)) {
       addCollective(op, "permute", permute.getAxes(), 1,
                     cast<pmrt::PlaceAttr>(permute.getPlaces()[0]).getBytes(),
-                    body, runs);
+                    body, runs * trips, known);
     }
   }
-  costs.bodies.push_back(std::move(made));
 }
 
 /// One entry for each channel that the role sends on.

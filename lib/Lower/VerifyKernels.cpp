@@ -1,6 +1,8 @@
 //===- VerifyKernels.cpp - pm-verify-kernels ------------------------------===//
 
+#include "ControlFlow.h"
 #include "GemmLayout.h"
+#include "UniformConditions.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Dialect/PMRT/PMRT.h"
 #include "pipemesh/Lower/Passes.h"
@@ -20,10 +22,23 @@ struct VerifyKernels : pipemesh::impl::VerifyKernelsBase<VerifyKernels> {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (!function->hasAttr(pm::kFragmentAttr))
         continue;
-      for (Operation &op : function.getBody().front())
-        if (failed(verify(op)))
-          return signalPassFailure();
+      if (failed(verifyBlock(function.getBody().front())) ||
+          failed(verifyUniformConditions(function)))
+        return signalPassFailure();
     }
+  }
+
+  static LogicalResult verifyBlock(Block &block) {
+    for (Operation &op : block) {
+      if (isControlFlow(&op)) {
+        for (Region &region : op.getRegions())
+          if (failed(verifyBlock(region.front())))
+            return failure();
+      } else if (failed(verify(op))) {
+        return failure();
+      }
+    }
+    return success();
   }
 
   static LogicalResult verify(Operation &op) {
@@ -34,7 +49,7 @@ struct VerifyKernels : pipemesh::impl::VerifyKernelsBase<VerifyKernels> {
                                   "operands; run pm-prepare-gemms first");
     if (isa<pmrt::FusedOp, stablehlo::ReshapeOp, pm::AllReduceOp,
             pm::AllGatherOp, pm::ReduceScatterOp, pm::AllToAllOp,
-            pm::CollectivePermuteOp, func::ReturnOp>(op))
+            pm::CollectivePermuteOp, func::ReturnOp, stablehlo::ReturnOp>(op))
       return success();
     return op.emitOpError("may not stand in a fragment of the kernel level; run "
                           "pm-fuse-kernels");

@@ -43,6 +43,14 @@ public:
              return range.first <= begin && end <= range.second;
            });
   }
+  /// What lies in both.
+  ByteRanges intersect(const ByteRanges &other) const {
+    ByteRanges common;
+    for (auto [b, e] : ranges)
+      for (auto [ob, oe] : other.ranges)
+        common.add(std::max(b, ob), std::min(e, oe));
+    return common;
+  }
 
 private:
   SmallVector<std::pair<int64_t, int64_t>> ranges;
@@ -60,6 +68,10 @@ struct VerifyRuntime : pipemesh::impl::VerifyRuntimeBase<VerifyRuntime> {
   LogicalResult verifyRole(pmrt::RoleOp role);
   LogicalResult verifyBuffers(pmrt::RoleOp role);
   LogicalResult verifyBody(pmrt::RoleOp role, pmrt::BodyOp body);
+  LogicalResult verifyBlock(pmrt::RoleOp role, Block &block, bool wholeStep,
+                            ByteRanges &written);
+  LogicalResult verifyPlaces(pmrt::RoleOp role, Operation &op, bool wholeStep,
+                             ByteRanges &written);
   LogicalResult verifyChannels();
   LogicalResult verifyProgress();
 
@@ -114,53 +126,87 @@ LogicalResult VerifyRuntime::verifyBody(pmrt::RoleOp role, pmrt::BodyOp body) {
   bool wholeStep = body.getKind() == "prologue" ||
                    body.getKind() == "reduce" || body.getKind() == "update";
   ByteRanges written;
-  for (Operation &op : body.getBody().front()) {
-    auto places = op.getAttrOfType<ArrayAttr>("places");
-    if (!places)
-      return op.emitOpError("is no instruction: it has no places");
-    for (auto place : places.getAsRange<PlaceAttr>()) {
-      int64_t limit = role.getScratchBytes();
-      if (place.getBuffer()) {
-        pmrt::BufferOp buffer = buffers.lookup(place.getBuffer().getValue());
-        if (!buffer)
-          return op.emitOpError("uses ")
-                 << place.getBuffer() << ", which is no buffer of the role";
-        // A fragment that runs once a step may see all micro-batches.
-        limit = wholeStep ? buffer.getSlotStride() * (buffer.getSlots() - 1) +
-                                buffer.getBytes()
-                          : buffer.getBytes();
-      }
-      if (place.getOffset() < 0 || place.getBytes() < 0 ||
-          place.getOffset() + place.getBytes() > limit)
-        return op.emitOpError("place ")
-               << place << " lies outside of " << limit << " bytes";
-      bool reads = place.getAccess() != Access::Write;
-      if (reads && !place.getBuffer() &&
-          !written.covers(place.getOffset(),
-                          place.getOffset() + place.getBytes()))
-        return op.emitOpError("reads ")
-               << place << ", which no instruction before it has written";
+  return verifyBlock(role, body.getBody().front(), wholeStep, written);
+}
+
+/// `written` grows by what is written on every way through the block.
+LogicalResult VerifyRuntime::verifyBlock(pmrt::RoleOp role, Block &block,
+                                         bool wholeStep, ByteRanges &written) {
+  for (Operation &op : block) {
+    if (auto loop = dyn_cast<pmrt::WhileOp>(op)) {
+      // The body may not run at all; the condition is read behind its region.
+      if (failed(verifyBlock(role, loop.getCond().front(), wholeStep,
+                             written)) ||
+          failed(verifyPlaces(role, op, wholeStep, written)))
+        return failure();
+      ByteRanges inside = written;
+      if (failed(
+              verifyBlock(role, loop.getBody().front(), wholeStep, inside)))
+        return failure();
+      continue;
     }
-    // What is written overlaps what is read only where it takes its place over.
-    for (auto out : places.getAsRange<PlaceAttr>()) {
-      if (out.getAccess() == Access::Read)
-        continue;
-      for (auto in : places.getAsRange<PlaceAttr>()) {
-        if (in == out || in.getBuffer() != out.getBuffer() ||
-            in.getOffset() >= out.getOffset() + out.getBytes() ||
-            out.getOffset() >= in.getOffset() + in.getBytes())
-          continue;
-        if (isa<pmrt::CallOp>(op) && in.getOffset() == out.getOffset() &&
-            in.getAccess() == Access::Read)
-          continue;
-        return op.emitOpError("writes ")
-               << out << ", which overlaps " << in << " of the same instruction";
-      }
+    if (failed(verifyPlaces(role, op, wholeStep, written)))
+      return failure();
+    std::optional<ByteRanges> common;
+    for (Region &branch : op.getRegions()) {
+      ByteRanges inside = written;
+      if (failed(verifyBlock(role, branch.front(), wholeStep, inside)))
+        return failure();
+      common = common ? common->intersect(inside) : inside;
     }
-    for (auto place : places.getAsRange<PlaceAttr>())
-      if (place.getAccess() != Access::Read && !place.getBuffer())
-        written.add(place.getOffset(), place.getOffset() + place.getBytes());
+    if (common)
+      written = *common;
   }
+  return success();
+}
+
+LogicalResult VerifyRuntime::verifyPlaces(pmrt::RoleOp role, Operation &op,
+                                          bool wholeStep, ByteRanges &written) {
+  auto places = op.getAttrOfType<ArrayAttr>("places");
+  if (!places)
+    return op.emitOpError("is no instruction: it has no places");
+  for (auto place : places.getAsRange<PlaceAttr>()) {
+    int64_t limit = role.getScratchBytes();
+    if (place.getBuffer()) {
+      pmrt::BufferOp buffer = buffers.lookup(place.getBuffer().getValue());
+      if (!buffer)
+        return op.emitOpError("uses ")
+               << place.getBuffer() << ", which is no buffer of the role";
+      // A fragment that runs once a step may see all micro-batches.
+      limit = wholeStep ? buffer.getSlotStride() * (buffer.getSlots() - 1) +
+                              buffer.getBytes()
+                        : buffer.getBytes();
+    }
+    if (place.getOffset() < 0 || place.getBytes() < 0 ||
+        place.getOffset() + place.getBytes() > limit)
+      return op.emitOpError("place ")
+             << place << " lies outside of " << limit << " bytes";
+    bool reads = place.getAccess() != Access::Write;
+    if (reads && !place.getBuffer() &&
+        !written.covers(place.getOffset(),
+                        place.getOffset() + place.getBytes()))
+      return op.emitOpError("reads ")
+             << place << ", which no instruction before it has written";
+  }
+  // What is written overlaps what is read only where it takes its place over.
+  for (auto out : places.getAsRange<PlaceAttr>()) {
+    if (out.getAccess() == Access::Read)
+      continue;
+    for (auto in : places.getAsRange<PlaceAttr>()) {
+      if (in == out || in.getBuffer() != out.getBuffer() ||
+          in.getOffset() >= out.getOffset() + out.getBytes() ||
+          out.getOffset() >= in.getOffset() + in.getBytes())
+        continue;
+      if (isa<pmrt::CallOp>(op) && in.getOffset() == out.getOffset() &&
+          in.getAccess() == Access::Read)
+        continue;
+      return op.emitOpError("writes ")
+             << out << ", which overlaps " << in << " of the same instruction";
+    }
+  }
+  for (auto place : places.getAsRange<PlaceAttr>())
+    if (place.getAccess() != Access::Read && !place.getBuffer())
+      written.add(place.getOffset(), place.getOffset() + place.getBytes());
   return success();
 }
 

@@ -14,6 +14,11 @@ void pipemesh::buildFragmentPipeline(OpPassManager &manager) {
   manager.addPass(createVerifyFragmentsPass());
 }
 
+void pipemesh::buildFunctionPipeline(OpPassManager &manager) {
+  manager.addPass(createWrapFunctionPass());
+  manager.addPass(createVerifyFragmentsPass());
+}
+
 void pipemesh::buildSchedulePipeline(OpPassManager &manager,
                                      llvm::StringRef name) {
   SchedulePassOptions options;
@@ -35,6 +40,10 @@ void pipemesh::registerPipelinePipelines() {
   PassPipelineRegistration<>(
       "pm-fragment-pipeline", "From a sharded graph to fragments",
       [](OpPassManager &manager) { buildFragmentPipeline(manager); });
+  PassPipelineRegistration<>(
+      "pm-function-pipeline",
+      "From a sharded function to the program of one fragment",
+      [](OpPassManager &manager) { buildFunctionPipeline(manager); });
   PassPipelineRegistration<ScheduleOptions>(
       "pm-schedule-pipeline", "From fragments to a scheduled program",
       [](OpPassManager &manager, const ScheduleOptions &options) {

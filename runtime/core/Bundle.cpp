@@ -17,7 +17,8 @@ static const char *const compileAgain =
 
 static std::string dtypeName(uint32_t dtype) {
   static const char *const names[] = {"f32", "f64", "bf16", "f16", "i32",
-                                      "i64", "i1",  "u32",  "u64"};
+                                      "i64", "i1",  "u32",  "u64", "i8",
+                                      "u8",  "i16", "u16",  "c64", "c128"};
   return dtype < std::size(names) ? names[dtype] : cat("type ", dtype);
 }
 
@@ -146,7 +147,10 @@ static int64_t operandsOf(uint32_t opcode) {
   case PMRT_OP_PERMUTE:
     return 2;
   case PMRT_OP_ZERO:
+  case PMRT_OP_SWITCH:
     return 1;
+  case PMRT_OP_JUMP:
+    return 0;
   default:
     return -1;
   }
@@ -205,6 +209,27 @@ static std::string exchangeProblem(const pmrt_role &role,
     if (counts[o] * size > instruction.operands[o].bytes)
       return cat("has an operand ", o, " of ", instruction.operands[o].bytes,
                  " bytes, but ", counts[o], " elements are moved");
+  return "";
+}
+
+/// What is wrong with a jump of a body, or nothing.
+static std::string jumpProblem(const pmrt_instruction &instruction,
+                               const pmrt_body &body) {
+  const auto &jump = *static_cast<const pmrt_jump *>(instruction.descriptor);
+  bool isSwitch = instruction.opcode == PMRT_OP_SWITCH;
+  if (isSwitch ? jump.num_targets < 1 : jump.num_targets != 1)
+    return cat("has ", jump.num_targets, " targets");
+  for (uint32_t i = 0; i < jump.num_targets; ++i)
+    if (jump.targets[i] > body.num_instructions)
+      return cat("goes to instruction ", jump.targets[i], " of ",
+                 body.num_instructions);
+  if (!isSwitch)
+    return "";
+  if (jump.dtype != PMRT_I1 && jump.dtype != PMRT_I32)
+    return cat("chooses by a ", dtypeName(jump.dtype), ", not by an i1 or i32");
+  uint64_t size = jump.dtype == PMRT_I1 ? 1 : 4;
+  if (instruction.operands[0].bytes < size)
+    return cat("chooses by ", instruction.operands[0].bytes, " bytes of ", size);
   return "";
 }
 
@@ -287,7 +312,7 @@ void checkRole(const pmrt_role &role, const RoleInfo &info,
                    instruction.location ? instruction.location : "", ")");
       };
       if (instruction.opcode < PMRT_OP_GEMM ||
-          instruction.opcode > PMRT_OP_PERMUTE)
+          instruction.opcode > PMRT_OP_SWITCH)
         wrong(here(), " has the unknown opcode ", instruction.opcode);
       int64_t expected = operandsOf(instruction.opcode);
       if (expected >= 0 && instruction.num_operands != expected)
@@ -323,6 +348,11 @@ void checkRole(const pmrt_role &role, const RoleInfo &info,
         if (std::string problem = exchangeProblem(role, instruction);
             !problem.empty())
           wrong(here(), " ", problem);
+      if (instruction.opcode == PMRT_OP_JUMP ||
+          instruction.opcode == PMRT_OP_SWITCH)
+        if (std::string problem = jumpProblem(instruction, body);
+            !problem.empty())
+          wrong(here(), " ", problem);
       if (collects) {
         const auto &collective =
             *static_cast<const pmrt_collective *>(instruction.descriptor);
@@ -330,14 +360,16 @@ void checkRole(const pmrt_role &role, const RoleInfo &info,
           wrong(here(), " uses communicator ", collective.communicator, " of ",
                 role.num_communicators);
         bool gather = instruction.opcode == PMRT_OP_ALL_GATHER;
-        if (collective.dtype > PMRT_U64)
+        if (collective.dtype > PMRT_C128)
           wrong(here(), " has the unknown element ",
                 dtypeName(collective.dtype));
-        if (!gather && collective.dtype != PMRT_F32 &&
-            collective.dtype != PMRT_F64 && collective.dtype != PMRT_I32 &&
-            collective.dtype != PMRT_I64)
+        bool isComplex =
+            collective.dtype == PMRT_C64 || collective.dtype == PMRT_C128;
+        if (!gather && (collective.dtype == PMRT_I1 ||
+                        (isComplex && collective.reduction != PMRT_SUM)))
           wrong(here(), " reduces ", dtypeName(collective.dtype),
-                ", but the host backend reduces f32, f64, i32 and i64");
+                ", but the host backend reduces numbers, complex ones by their "
+                "sum only");
         if (!gather && collective.reduction > PMRT_MIN)
           wrong(here(), " has the unknown reduction ", collective.reduction);
         uint64_t size = elementSize(dtypeName(collective.dtype));

@@ -20,12 +20,14 @@ int64_t RoleInfo::find(const std::string &name) const {
 uint64_t elementSize(const std::string &dtype) {
   if (dtype == "f32" || dtype == "i32" || dtype == "u32")
     return 4;
-  if (dtype == "f64" || dtype == "i64" || dtype == "u64")
+  if (dtype == "f64" || dtype == "i64" || dtype == "u64" || dtype == "c64")
     return 8;
-  if (dtype == "bf16" || dtype == "f16")
+  if (dtype == "bf16" || dtype == "f16" || dtype == "i16" || dtype == "u16")
     return 2;
-  if (dtype == "i1")
+  if (dtype == "i1" || dtype == "i8" || dtype == "u8")
     return 1;
+  if (dtype == "c128")
+    return 16;
   fail("unknown element type '", dtype, "'");
 }
 
@@ -127,6 +129,22 @@ static BufferInfo parseBuffer(const Reader &reader, const json &value,
   return buffer;
 }
 
+static std::vector<TensorInfo> parseTensors(const Reader &reader,
+                                            const json &root, const char *key) {
+  std::vector<TensorInfo> tensors;
+  for (const json &value : reader.at(root, key, "the manifest")) {
+    TensorInfo tensor;
+    tensor.name = reader.get<std::string>(value, "name", key);
+    std::string here = cat(key, ": '", tensor.name, "'");
+    tensor.buffer = reader.get<std::string>(value, "buffer", here);
+    tensor.dtype = reader.get<std::string>(value, "dtype", here);
+    tensor.shape = reader.get<Shape>(value, "shape", here);
+    tensor.info = reader.get<std::string>(value, "info", here, "");
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
 Manifest parseManifest(const std::string &text, const std::string &path) {
   Reader reader{path};
   json root = json::parse(text, nullptr, false);
@@ -156,9 +174,12 @@ Manifest parseManifest(const std::string &text, const std::string &path) {
       reader.get<std::string>(target, "cpu", "the target", "");
   manifest.target.features = reader.get<std::vector<std::string>>(
       target, "features", "the target", {});
-  manifest.train = choose<bool>(reader, "the task",
-                                reader.get<std::string>(root, "task", top),
-                                {{"train", true}, {"eval", false}});
+  manifest.task = choose<Task>(reader, "the task",
+                               reader.get<std::string>(root, "task", top),
+                               {{"train", Task::Train},
+                                {"eval", Task::Eval},
+                                {"function", Task::Function}});
+  manifest.train = manifest.task == Task::Train;
   manifest.batch = reader.get<int64_t>(root, "batch", top);
   manifest.sequence = reader.get<int64_t>(root, "sequence", top);
   manifest.vocabulary = reader.get<int64_t>(root, "vocabulary", top);
@@ -200,7 +221,8 @@ Manifest parseManifest(const std::string &text, const std::string &path) {
     manifest.parameters.push_back(std::move(parameter));
   }
   const json &outputs = reader.at(root, "outputs", top);
-  manifest.loss = reader.get<std::string>(outputs, "loss", "the outputs");
+  if (manifest.task != Task::Function)
+    manifest.loss = reader.get<std::string>(outputs, "loss", "the outputs");
   manifest.gradNorm =
       reader.get<std::string>(outputs, "grad_norm", "the outputs", "");
   manifest.logits =
@@ -219,6 +241,10 @@ Manifest parseManifest(const std::string &text, const std::string &path) {
   }
   if (manifest.roles.empty())
     reader.wrong(top, "has no roles");
+  if (manifest.task == Task::Function) {
+    manifest.arguments = parseTensors(reader, root, "arguments");
+    manifest.results = parseTensors(reader, root, "results");
+  }
   // One stage: every name that is referred to is a buffer of some role.
   auto check = [&](const std::string &what, const std::string &name) {
     if (name.empty())
@@ -228,6 +254,9 @@ Manifest parseManifest(const std::string &text, const std::string &path) {
         return;
     reader.wrong(what, "is in the buffer '" + name + "', which no role has");
   };
+  for (auto *tensors : {&manifest.arguments, &manifest.results})
+    for (const TensorInfo &tensor : *tensors)
+      check("'" + tensor.name + "'", tensor.buffer);
   check("the loss", manifest.loss);
   check("the gradient norm", manifest.gradNorm);
   check("the logits", manifest.logits);

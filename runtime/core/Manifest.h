@@ -48,6 +48,18 @@ struct RoleInfo {
   int64_t find(const std::string &name) const;
 };
 
+/// An argument or a result of a function.
+struct TensorInfo {
+  std::string name; ///< "arg0", "out3": in files
+  std::string buffer;
+  std::string dtype;
+  Shape shape;
+  std::string info; ///< what the function's source calls it, or empty
+};
+
+/// What a bundle was compiled for.
+enum class Task { Train, Eval, Function };
+
 struct TargetInfo {
   std::string triple, cpu;
   std::vector<std::string> features;
@@ -56,13 +68,15 @@ struct TargetInfo {
 struct Manifest {
   std::string hash;
   TargetInfo target;
-  bool train = true;
+  Task task = Task::Train;
+  bool train = true; ///< task == Task::Train
   int64_t batch = 0, sequence = 0, vocabulary = 0;
   std::string config; ///< the text of the model's config.json
   Mesh mesh;
   std::optional<Recipe> recipe;
   std::vector<ParameterInfo> parameters;
   std::string loss, gradNorm, logits; ///< buffer names; may be empty
+  std::vector<TensorInfo> arguments, results; ///< of a function
   std::vector<RoleInfo> roles;
 
   /// The shape in files of what the buffer holds: its parameter's.

@@ -13,7 +13,7 @@ using nlohmann::json;
 namespace pipemesh::runtime {
 
 uint64_t storedElementSize(const std::string &dtype) {
-  if (dtype == "F64" || dtype == "I64" || dtype == "U64")
+  if (dtype == "F64" || dtype == "I64" || dtype == "U64" || dtype == "C64")
     return 8;
   if (dtype == "F32" || dtype == "I32" || dtype == "U32")
     return 4;
@@ -23,6 +23,16 @@ uint64_t storedElementSize(const std::string &dtype) {
       dtype == "F8_E5M2")
     return 1;
   return 0;
+}
+
+std::string storedType(const std::string &dtype) {
+  static const std::map<std::string, std::string> names = {
+      {"f32", "F32"}, {"f64", "F64"},   {"bf16", "BF16"}, {"f16", "F16"},
+      {"i32", "I32"}, {"i64", "I64"},   {"i1", "BOOL"},   {"u32", "U32"},
+      {"u64", "U64"}, {"i8", "I8"},     {"u8", "U8"},     {"i16", "I16"},
+      {"u16", "U16"}, {"c64", "C64"}};
+  auto found = names.find(dtype);
+  return found == names.end() ? "" : found->second;
 }
 
 /// Product of the dimensions, or -1 where one is negative or it overflows.

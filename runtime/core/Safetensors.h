@@ -28,6 +28,9 @@ struct StoredTensor {
 /// Size of an element of a safetensors dtype, or 0 where it is unknown.
 uint64_t storedElementSize(const std::string &dtype);
 
+/// How the format spells a dtype of the manifest; empty where it has none for it.
+std::string storedType(const std::string &dtype);
+
 /// One file. The constructor checks that every tensor lies within the file and
 /// has as many bytes as its shape and dtype ask for.
 class SafetensorsFile {

@@ -8,14 +8,21 @@ namespace pipemesh::runtime {
 
 uint64_t dtypeSize(uint32_t dtype) {
   switch (dtype) {
+  case PMRT_C128:
+    return 16;
   case PMRT_F64:
   case PMRT_I64:
   case PMRT_U64:
+  case PMRT_C64:
     return 8;
   case PMRT_BF16:
   case PMRT_F16:
+  case PMRT_I16:
+  case PMRT_U16:
     return 2;
   case PMRT_I1:
+  case PMRT_I8:
+  case PMRT_U8:
     return 1;
   default:
     return 4;

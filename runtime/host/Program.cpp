@@ -3,6 +3,7 @@
 #include "host/Program.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 #include <tuple>
@@ -43,12 +44,35 @@ std::string describe(const pmrt_instruction &instruction) {
   case PMRT_OP_COPY:
     text = "copy";
     break;
+  case PMRT_OP_JUMP:
+    text = "jump";
+    break;
+  case PMRT_OP_SWITCH:
+    text = "switch";
+    break;
   default:
     text = "zero";
   }
   if (instruction.location && *instruction.location)
     text += cat(" at ", instruction.location);
   return text;
+}
+
+uint64_t targetOf(const pmrt_instruction &instruction, const void *index) {
+  const auto &jump = *static_cast<const pmrt_jump *>(instruction.descriptor);
+  if (instruction.opcode == PMRT_OP_JUMP)
+    return jump.targets[0];
+  int64_t number = 0;
+  if (jump.dtype == PMRT_I1) {
+    number = *static_cast<const uint8_t *>(index) != 0;
+  } else {
+    int32_t value;
+    std::memcpy(&value, index, sizeof(value));
+    number = value;
+  }
+  if (number < 0 || number >= static_cast<int64_t>(jump.num_targets))
+    number = jump.num_targets - 1;
+  return jump.targets[number];
 }
 
 /// Whether a buffer keeps its content from step to step or gets it from the

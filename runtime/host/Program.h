@@ -81,6 +81,9 @@ inline const pmrt_kernel &kernelOf(const pmrt_instruction &instruction) {
   return *static_cast<const pmrt_kernel *>(instruction.descriptor);
 }
 
+/// Where a jump, or a switch by the element at `index`, goes on.
+uint64_t targetOf(const pmrt_instruction &instruction, const void *index);
+
 /// Of an all-reduce, an all-gather or a reduce-scatter.
 inline const pmrt_collective &
 collectiveOf(const pmrt_instruction &instruction) {

@@ -228,8 +228,9 @@ void Rank::runAction(uint64_t index) {
 
   running.body = &body;
   std::byte *scratch = arena.data() + program.role.scratch_offset;
-  for (uint64_t i = 0; i < body.num_instructions; ++i) {
+  for (uint64_t i = 0, next = 0; i < body.num_instructions; i = next) {
     const pmrt_instruction &instruction = body.instructions[i];
+    next = i + 1;
     stopWhenAsked();
     for (uint32_t o = 0; o < instruction.num_operands; ++o) {
       const pmrt_operand &operand = instruction.operands[o];
@@ -243,7 +244,12 @@ void Rank::runAction(uint64_t index) {
     record.set(actionNumber, static_cast<uint32_t>(i),
                isCollective(instruction) ? Record::Waiting : Record::Running,
                now);
-    uint64_t waited = execute(action.index, i, operands.data());
+    uint64_t waited = 0;
+    if (instruction.opcode == PMRT_OP_JUMP ||
+        instruction.opcode == PMRT_OP_SWITCH)
+      next = targetOf(instruction, operands.empty() ? nullptr : operands[0]);
+    else
+      waited = execute(action.index, i, operands.data());
     uint64_t end = nanoseconds();
     uint64_t spent = end - now - waited;
     time.waiting += waited;
@@ -266,9 +272,12 @@ void Rank::runAction(uint64_t index) {
       time.other += spent;
     }
     ++counts.instructions[action.index][i];
-    if (tracing)
+    // Loops may have more events than the body has instructions.
+    if (tracing && events.size() < mostEvents)
       events.push_back(
           {now, end, waited, actionNumber, stepNumber(), &instruction});
+    else if (tracing)
+      traceFull = true;
     if (searching && !found)
       findInResults(index, i, body, operands.data());
     now = end;

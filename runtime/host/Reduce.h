@@ -9,7 +9,8 @@ namespace pipemesh::runtime {
 
 /// Reduces elements [begin, end) of `members` arrays in the order of the
 /// arrays, and writes the result into every one of them.
-/// dtype: f32, f64, i32 or i64.
+/// Any type of numbers but i1; complex ones by their sum only. Sums of bf16 and
+/// f16 are rounded after each member.
 void reduceInPlace(void *const *arrays, int64_t members, int64_t begin,
                    int64_t end, uint32_t dtype, uint32_t reduction);
 

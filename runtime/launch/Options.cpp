@@ -15,6 +15,7 @@ const char *const helpText =
     R"(pmrun runs a bundle that pmc wrote, on as many ranks as its mesh has.
 
 usage: pmrun BUNDLE --weights=DIR --data=FILE [options]
+       pmrun BUNDLE --inputs=FILE --outputs=FILE [options]
        mpirun -n RANKS pmrun BUNDLE --weights=DIR --data=FILE [options]
 
   BUNDLE                folder with manifest.json and role_*.so
@@ -23,6 +24,9 @@ usage: pmrun BUNDLE --weights=DIR --data=FILE [options]
   --data=FILE           .txt (bytes are tokens), .u16 or .u32 (token ids,
                         little-endian), or .safetensors with input_ids and
                         optional labels [steps, batch, sequence]
+  --inputs=FILE         of a bundle of a whole function: the arguments arg0, arg1
+                        ... as .safetensors, whole; each rank reads its blocks
+  --outputs=FILE        the results out0, out1 ... of that function, whole
   --steps=N             stop after N steps (default: all of the data); 0 only
                         loads, and saves when asked
   --recipe=FILE         other numbers for the optimizer, without recompiling
@@ -76,6 +80,7 @@ examples:
   pmrun parallel/ --compare=single/ --weights=model/ --data=text.txt
   pmrun bundle/ --compare=reference.safetensors --weights=model/ \
       --data=reference.safetensors
+  pmrun function/ --inputs=io.safetensors --outputs=out.safetensors
 )";
 
 static int64_t parseNumber(const std::string &flag, const std::string &value,
@@ -129,6 +134,8 @@ Options parseOptions(const std::vector<std::string> &arguments) {
       {"--compare", &options.compare},
       {"--compare-weights", &options.compareWeights},
       {"--transport", &options.transport},
+      {"--inputs", &options.inputs},
+      {"--outputs", &options.outputs},
       {"--save-gradients", &options.saveGradients},
       {"--save-logits", &options.saveLogits}};
   const std::vector<std::pair<const char *, bool *>> switches = {
@@ -221,9 +228,25 @@ Options parseOptions(const std::vector<std::string> &arguments) {
   if (options.bundle.empty())
     fail("no bundle is given; usage: pmrun BUNDLE --weights=DIR --data=FILE "
          "(--help shows examples)");
+  if (!options.inputs.empty() || !options.outputs.empty()) {
+    if (options.outputs.empty())
+      fail("--inputs needs --outputs=FILE.safetensors");
+    for (const Text &text : texts)
+      if (!text.value->empty() && text.value != &options.inputs &&
+          text.value != &options.outputs && text.value != &options.trace &&
+          text.value != &options.transport)
+        fail(text.flag, " is for models, not for a function with --inputs");
+    if (options.steps || options.resume || options.saveEvery)
+      fail(options.steps      ? "--steps"
+           : options.resume   ? "--resume"
+                              : "--save-every",
+           " is for models, not for a function with --inputs");
+    return options;
+  }
   if (options.weights.empty())
     fail("--weights is missing: give it the model directory that the bundle "
-         "was compiled from");
+         "was compiled from (or --inputs and --outputs to a bundle of a whole "
+         "function)");
   if (options.data.empty() && !(options.steps && *options.steps == 0))
     fail("--data is missing: give it a .txt, .u16, .u32 or .safetensors file");
   if (options.saveEvery && options.save.empty())

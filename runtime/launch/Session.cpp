@@ -14,8 +14,8 @@
 
 namespace pipemesh::runtime {
 
-static HostOptions hostOptions(const Options &options,
-                               const std::atomic<int> *interrupts) {
+HostOptions hostOptions(const Options &options,
+                        const std::atomic<int> *interrupts) {
   HostOptions host;
   host.threads = options.threads;
   host.poison = options.poison;
@@ -32,6 +32,9 @@ Session::Session(const Options &given, const std::atomic<int> *interrupts,
       settings(bundle->manifest().recipe.value_or(Recipe())),
       job(*bundle, hostOptions(given, interrupts), std::move(transport)) {
   job.agree([&] {
+    if (manifest().task == Task::Function)
+      fail("bundle '", options.bundle,
+           "' is of a whole function; run it with --inputs and --outputs");
     if (options.recipe.empty())
       return;
     if (!manifest().train)

@@ -9,6 +9,10 @@
 
 namespace pipemesh::runtime {
 
+/// What the ranks take from the command line.
+HostOptions hostOptions(const Options &options,
+                        const std::atomic<int> *interrupts);
+
 /// What one step gave.
 struct StepResult {
   int64_t step = 0;

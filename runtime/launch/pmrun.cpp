@@ -6,6 +6,7 @@
 #include "launch/Counts.h"
 #include "launch/Launcher.h"
 #include "launch/Report.h"
+#include "launch/RunFunction.h"
 #include "launch/Session.h"
 #include "launch/Supervisor.h"
 
@@ -59,6 +60,7 @@ static int run(const Options &options, std::shared_ptr<Transport> transport,
          {std::pair(&options.metrics, "--metrics"),
           std::pair(&options.trace, "--trace"),
           std::pair(&options.reportFile, "--report"),
+          std::pair(&options.outputs, "--outputs"),
           std::pair(&options.saveGradients, "--save-gradients"),
           std::pair(&options.saveLogits, "--save-logits")})
       if (!path->empty())
@@ -72,6 +74,13 @@ static int run(const Options &options, std::shared_ptr<Transport> transport,
   else
     checkFiles();
 
+  if (!options.outputs.empty()) {
+    std::string("all ranks").copy(supervised.who, sizeof(supervised.who) - 1);
+    if (transport)
+      cat("rank ", transport->localRanks().front())
+          .copy(supervised.who, sizeof(supervised.who) - 1);
+    return runFunction(options, &interrupts, transport);
+  }
   Session session(options, &interrupts, transport);
   const Manifest &manifest = session.manifest();
   Job &job = session.getJob();

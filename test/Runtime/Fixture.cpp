@@ -4,6 +4,7 @@
 
 #include "core/Cpu.h"
 #include "core/Safetensors.h"
+#include "pmrt/pmrt.h"
 
 #include <cmath>
 #include <cstdio>
@@ -40,7 +41,7 @@ json linearManifest(int64_t dp, int64_t mb) {
   json manifest = {
       {"format", "pipemesh-bundle"},
       {"version", 1},
-      {"abi", 2},
+      {"abi", PMRT_ABI_VERSION},
       {"hash", "linear-hash"},
       {"target",
        {{"triple", hostArchitecture() + "-unknown-linux-gnu"},

@@ -12,6 +12,34 @@ using namespace llvm;
 using namespace pipemesh;
 using mlir::OpPassManager;
 
+/// What follows the fragments, whatever they come from.
+static void addLowerLevels(SmallVector<Level> &levels,
+                           const StrategyOptions &options) {
+  levels.push_back({"partitioned", [&options](OpPassManager &manager) {
+                      buildPartitionPipeline(
+                          manager, suggestBucketBytes(
+                                       options.cluster.getOutermost().link));
+                    }});
+  levels.push_back({"scheduled", [&options](OpPassManager &manager) {
+                      buildSchedulePipeline(manager, options.schedule);
+                    }});
+  levels.push_back({"kernels", buildKernelPipeline});
+  levels.push_back({"runtime", buildRuntimePipeline});
+}
+
+SmallVector<Level>
+pipemesh::getFunctionLevels(const StrategyOptions &options) {
+  SmallVector<Level> levels;
+  levels.push_back({"model", [](OpPassManager &) {}});
+  levels.push_back({"sharded", [](OpPassManager &manager) {
+                      manager.addPass(createPropagatePass());
+                      manager.addPass(createVerifyShardedPass());
+                    }});
+  levels.push_back({"fragments", buildFunctionPipeline});
+  addLowerLevels(levels, options);
+  return levels;
+}
+
 SmallVector<Level> pipemesh::getLevels(bool train, const Recipe &recipe,
                                        const StrategyOptions &options) {
   SmallVector<Level> levels;
@@ -31,15 +59,6 @@ SmallVector<Level> pipemesh::getLevels(bool train, const Recipe &recipe,
                       buildShardPipeline(manager, options.strategy);
                     }});
   levels.push_back({"fragments", buildFragmentPipeline});
-  levels.push_back({"partitioned", [&options](OpPassManager &manager) {
-                      buildPartitionPipeline(
-                          manager,
-                          suggestBucketBytes(options.cluster.getOutermost().link));
-                    }});
-  levels.push_back({"scheduled", [&options](OpPassManager &manager) {
-                      buildSchedulePipeline(manager, options.schedule);
-                    }});
-  levels.push_back({"kernels", buildKernelPipeline});
-  levels.push_back({"runtime", buildRuntimePipeline});
+  addLowerLevels(levels, options);
   return levels;
 }

@@ -29,6 +29,10 @@ struct StrategyOptions {
   Cluster cluster = Cluster::getHost();
 };
 
+/// The levels of a whole function in order, from "model" (no passes) to
+/// "runtime"; the reference must outlive what is returned.
+llvm::SmallVector<Level> getFunctionLevels(const StrategyOptions &options);
+
 /// The levels of a task in order, from "model" (no passes) to "runtime". Both
 /// references must outlive what is returned.
 llvm::SmallVector<Level> getLevels(bool train, const Recipe &recipe,

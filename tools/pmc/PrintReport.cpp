@@ -74,6 +74,50 @@ static void printMesh(const json::Object &report, llvm::raw_ostream &os) {
   table.print(os);
 }
 
+/// Which part of the graph's work each axis divides.
+static void printSharded(const json::Object &report, llvm::raw_ostream &os) {
+  const json::Array *list = report.getArray("sharded");
+  if (!list || list->empty())
+    return;
+  os << "work that the axes divide\n";
+  Table table(1, /*lastIsLeft=*/true);
+  table.add({"axis", "ops", "operations", "most of the rest"});
+  for (const json::Value &value : *list) {
+    const json::Object &entry = *value.getAsObject();
+    std::string rest;
+    for (const json::Value &whole : *entry.getArray("whole"))
+      rest += (rest.empty() ? "" : ", ") +
+              whole.getAsObject()->getString("op")->str();
+    table.add({entry.getString("axis")->str(),
+               llvm::formatv("{0:f1} %", *entry.getNumber("ops") * 100),
+               llvm::formatv("{0:f1} %", *entry.getNumber("flops") * 100),
+               rest});
+  }
+  table.print(os);
+}
+
+/// Values that are made whole, or less cut, and why.
+static void printGathers(const json::Object &report, llvm::raw_ostream &os) {
+  const json::Array *list = report.getArray("gathers");
+  if (!list || list->empty())
+    return;
+  os << "values of which a rank comes to hold more\n";
+  Table table(2, /*lastIsLeft=*/true);
+  table.add({"axes", "value", "bytes then", "runs", "read by, because"});
+  for (const json::Value &value : *list) {
+    const json::Object &entry = *value.getAsObject();
+    std::string axes;
+    for (const json::Value &axis : *entry.getArray("axes"))
+      axes += (axes.empty() ? "" : ",") + axis.getAsString()->str();
+    table.add({axes, entry.getString("value")->str(),
+               bytesText(*entry.getNumber("bytes")),
+               text(*entry.getInteger("runs")),
+               entry.getString("reader")->str() + ": " +
+                   entry.getString("reason")->str()});
+  }
+  table.print(os);
+}
+
 /// A line for each rank, or, of a large mesh, for each run of ranks that differ
 /// on the innermost dimension only.
 static void printRanks(const json::Object &report, llvm::raw_ostream &os) {
@@ -236,6 +280,8 @@ void pipemesh::printReport(const json::Object &report, llvm::raw_ostream &os) {
   printRanks(report, os);
   printTraffic(report, os);
   printMemory(*roles, os);
+  printSharded(report, os);
+  printGathers(report, os);
   printWork(*roles, os);
   printCommunication(*roles, os);
 }

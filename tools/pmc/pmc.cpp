@@ -1,8 +1,11 @@
 //===- pmc.cpp - from a model to the program of a cluster -----------------===//
 
+#include "Function.h"
+#include "Gathers.h"
 #include "Levels.h"
 #include "Recipe.h"
 #include "Report.h"
+#include "ShardedWork.h"
 #include "Traffic.h"
 #include "pipemesh/Dialect/PM/ClusterAttr.h"
 #include "pipemesh/Import/ImportHuggingFace.h"
@@ -41,6 +44,11 @@ cl::opt<std::string> strategy("strategy",
                               cl::desc("mesh axes, outermost first, e.g. "
                                        "\"dp=2,pp=2,tp=2,mb=4\""),
                               cl::cat(category));
+cl::list<std::string> shardings(
+    "sharding",
+    cl::desc("of a whole function: how an argument or a result lies on the "
+             "mesh, e.g. arg0=dp,- or out1=dp+tp; may be repeated"),
+    cl::value_desc("NAME=AXES,..."), cl::cat(category));
 cl::opt<std::string> schedule("schedule",
                               cl::desc("1f1b or gpipe, instead of the "
                                        "strategy's"),
@@ -92,6 +100,8 @@ Examples:
   pmc models/llama --batch=8 --sequence=20 --strategy="dp=2,mb=2" --recipe=recipe.json -o bundle/
   pmc models/llama --task=eval --batch=8 --sequence=20 -o bundle/
   pmc models/llama --batch=8 --sequence=20 --strategy="dp=2" --emit=partitioned
+  pmc exported.mlir -o function/
+  pmc exported.mlir --strategy="dp=2" --sharding=arg0=dp,- --emit=sharded
   pmc model.mlir --strategy="dp=2,mb=4" --print-after-each=levels/ --report -o bundle/
   pmc models/llama --batch=8 --strategy="dp=2,pp=2,tp=2,mb=4" --report=costs.json
 )");
@@ -128,8 +138,11 @@ llvm::Expected<Cluster> readCluster(llvm::StringRef path) {
 }
 
 /// Prints the report, or writes it to the file that was given.
-LogicalResult writeReport(ModuleOp module) {
+LogicalResult writeReport(ModuleOp module, llvm::json::Array shardedWork,
+                          llvm::json::Array gathers) {
   llvm::json::Object made = makeReport(module);
+  made["sharded"] = std::move(shardedWork);
+  made["gathers"] = std::move(gathers);
   if (report.empty()) {
     printReport(made, llvm::outs());
     return success();
@@ -171,8 +184,9 @@ int main(int argc, char **argv) {
   cl::ParseCommandLineOptions(
       argc, argv,
       "pmc: compiles a model to the program of a cluster\n\n"
-      "Reads a Hugging Face model directory or the IR that pmimport writes, and\n"
-      "writes a bundle that pmrun executes.\n");
+      "Reads a Hugging Face model directory, the IR that pmimport writes, or a\n"
+      "function in StableHLO (what JAX prints), and writes a bundle that pmrun\n"
+      "executes.\n");
 
   if (task != "train" && task != "eval")
     return fail("--task is '" + task + "', but must be train or eval");
@@ -195,10 +209,19 @@ int main(int argc, char **argv) {
   if (!module)
     return 1;
   auto ownTask = (*module)->getAttrOfType<StringAttr>("pm.task");
-  if (!ownTask)
-    return fail("'" + input + "' has no 'pm.task'; pmc takes what pmimport "
-                "writes");
-  if (task.getNumOccurrences() && ownTask.getValue() != task)
+  bool isFunction = !ownTask || ownTask == "function";
+  if (isFunction) {
+    if (task.getNumOccurrences())
+      return fail("--task is '" + task + "', but '" + input +
+                  "' was not written by pmimport: it is compiled as the whole "
+                  "function that it is");
+    if (failed(prepareFunction(*module, strategy, shardings)))
+      return 1;
+  } else if (shardings.getNumOccurrences()) {
+    return fail("--sharding is for whole functions; a model is cut by "
+                "--strategy");
+  }
+  if (!isFunction && task.getNumOccurrences() && ownTask.getValue() != task)
     return fail("--task is '" + task + "', but '" + input +
                 "' was imported for '" + ownTask.getValue() + "'");
 
@@ -212,7 +235,9 @@ int main(int argc, char **argv) {
     pm::setCluster(*module, *cluster);
     options.cluster = std::move(*cluster);
   }
-  auto levels = getLevels(ownTask == "train", *recipe, options);
+  auto levels = isFunction
+                    ? getFunctionLevels(options)
+                    : getLevels(ownTask == "train", *recipe, options);
   if (!emit.empty() &&
       llvm::none_of(levels, [](Level &level) { return level.name == emit; })) {
     std::string names;
@@ -226,6 +251,7 @@ int main(int argc, char **argv) {
       return fail("cannot create folder '" + printAfterEach +
                   "': " + error.message());
 
+  llvm::json::Array shardedWork, gathers;
   DefaultTimingManager timingManager;
   timingManager.setEnabled(timing);
   auto timingScope = timingManager.getRootScope();
@@ -236,6 +262,10 @@ int main(int argc, char **argv) {
     level.addPasses(passes);
     if (failed(passes.run(*module)))
       return 1;
+    if (level.name == "sharded" && report.getNumOccurrences()) {
+      shardedWork = measureShardedWork(*module);
+      gathers = listGathers(*module);
+    }
     if (!printAfterEach.empty() &&
         failed(write(*module, printAfterEach + "/" + std::to_string(index) +
                                   "_" + level.name + ".mlir")))
@@ -258,7 +288,8 @@ int main(int argc, char **argv) {
     if (std::string warning = findBadPlace(computeTraffic(*module));
         !warning.empty())
       llvm::errs() << "pmc: warning: " << warning << "\n";
-  if (report.getNumOccurrences() && failed(writeReport(*module)))
+  if (report.getNumOccurrences() &&
+      failed(writeReport(*module, std::move(shardedWork), std::move(gathers))))
     return 1;
   if (output.empty())
     return 0;

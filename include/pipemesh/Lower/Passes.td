@@ -5,6 +5,32 @@
 
 include "mlir/Pass/PassBase.td"
 
+def PrepareLoops : Pass<"pm-prepare-loops", "::mlir::func::FuncOp"> {
+  let summary = "drop what loops do not change, and count their trips";
+  let description = [{
+    Before: a partitioned fragment. After: what a `stablehlo.while` carries and
+    never changes is no longer carried, but read where it is; a loop that counts
+    from a constant by a constant to a constant has the number of its trips as
+    `pmrt.trips`; optimization barriers, which have done their work, are gone.
+
+    ```mlir
+    // before
+    %r:2 = stablehlo.while(%i = %zero, %y = %x) : tensor<i32>, tensor<4xf32>
+    cond {
+      %more = stablehlo.compare LT, %i, %four, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %more : tensor<i1>
+    } do {
+      %next = stablehlo.add %i, %one : tensor<i32>
+      stablehlo.return %next, %y : tensor<i32>, tensor<4xf32>
+    }
+    // after: %x in the place of %r#1
+    %r = stablehlo.while(%i = %zero) : tensor<i32> attributes {pmrt.trips = 4 : i64}
+    ...
+    ```
+  }];
+  let dependentDialects = ["::pipemesh::stablehlo::StableHLODialect"];
+}
+
 def PrepareGemms : Pass<"pm-prepare-gemms", "::mlir::func::FuncOp"> {
   let summary = "give every dot_general the layout of a matrix product";
   let description = [{
@@ -51,12 +77,16 @@ def LowerToRuntime : Pass<"pm-lower-to-runtime", "::mlir::ModuleOp"> {
   let summary = "give every value a place, and flatten fragments into bodies";
   let description = [{
     Before: a scheduled `pm.program` whose fragments hold only `pmrt.fused`,
-    `stablehlo.dot_general`, `stablehlo.reshape` and collectives. After: one
+    `stablehlo.dot_general`, `stablehlo.reshape`, collectives, and loops and
+    choices of them. After: one
     `pmrt.role` a `pm.role`, with the bodies of the fragments that its actions
     run, the buffers that they or its transfers name, and its actions; and one
     private function with the attribute `pmrt.kernel` for each distinct kernel of
     all roles; the fragment functions are gone. `pm.mesh` and `pm.program` stay:
     they are what the manifest is written from.
+
+    Loops and choices become `pmrt.while` and `pmrt.case`. What a loop carries has
+    one place for all iterations; a captured value is read where it is.
 
     Results are computed in the buffer that they are bound to, reshapes are
     views, element-wise kernels work in place, and scratch is reused as soon as a
@@ -87,8 +117,10 @@ def VerifyKernels : Pass<"pm-verify-kernels", "::mlir::ModuleOp"> {
   let description = [{
     The verifier of the kernel level: every op of a fragment is a `pmrt.fused`, a
     `stablehlo.dot_general` that is a batched matrix product, a
-    `stablehlo.reshape`, a `pm.all_reduce`, a `pm.all_gather` or a
-    `pm.reduce_scatter`. Changes nothing.
+    `stablehlo.reshape`, a `pm.all_reduce`, a `pm.all_gather`, a
+    `pm.reduce_scatter`, or a `stablehlo.while`, `stablehlo.if` or
+    `stablehlo.case` of such ops. A collective stands in a loop or a choice only
+    where the condition is the same on all ranks that it joins. Changes nothing.
   }];
 }
 

@@ -26,6 +26,9 @@ struct Exchange {
   /// whole pieces; a permute all of it, a transfer all of it at the sender.
   int64_t wireBytes = 0;
   int64_t runs = 0;
+  /// Whether `runs` is right: loops of unknown length count once, and so do all
+  /// branches of a choice.
+  bool runsAreKnown = true;
   /// The model location, that of the first operand where there are several.
   std::string module;
   /// The kind of the fragment that holds it; the one that makes the value of a
@@ -38,6 +41,8 @@ struct BodyCosts {
   std::string name;
   int64_t runs = 0;
   int64_t instructions = 0, gemms = 0, kernels = 0;
+  /// Whether the lengths of all loops are known, and there are no choices.
+  bool runsAreKnown = true;
   /// Of one run; a multiply-add counts as two, a function such as exp as ten.
   int64_t gemmFlops = 0, kernelFlops = 0;
 };

@@ -21,10 +21,15 @@ namespace pipemesh {
 /// From a sharded graph to fragments, with the verifier of the level.
 void buildFragmentPipeline(mlir::OpPassManager &manager);
 
+/// From a sharded graph that is no training step to the program of one fragment,
+/// with the verifier of the level.
+void buildFunctionPipeline(mlir::OpPassManager &manager);
+
 /// Fills the roles by the schedule of that name, and verifies them.
 void buildSchedulePipeline(mlir::OpPassManager &manager, llvm::StringRef name);
 
-/// Registers `pm-fragment-pipeline` and `pm-schedule-pipeline`.
+/// Registers `pm-fragment-pipeline`, `pm-function-pipeline` and
+/// `pm-schedule-pipeline`.
 void registerPipelinePipelines();
 
 } // namespace pipemesh

@@ -145,6 +145,44 @@ def SplitStagesPass : Pass<"pm-split-stages", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pipemesh::pm::PMDialect"];
 }
 
+def WrapFunctionPass : Pass<"pm-wrap-function", "::mlir::ModuleOp"> {
+  let summary = "make the program of one fragment of a function";
+  let description = [{
+    Before: one sharded function that is no training step (what JAX exports), on
+    a mesh of spatial axes. After: it is the forward fragment of stage 0, and a
+    `pm.program` has an input for each argument, `arg0`, `arg1`..., and an output
+    for each result, `out0`..., in the function's order. `pm.name` of a buffer is
+    what the source calls it: `jax.result_info` of a result, the location or
+    `pm.input` of an argument.
+
+    ```mlir
+    pm.mesh @mesh = [<"dp", spatial = 2>]
+    func.func @main(%x: tensor<8x4xf32> {pm.sharding = #pm.sharding<@mesh, [{"dp"}, {} ]>}) -> (tensor<8x4xf32> {jax.result_info = "result"}) {
+      %0 = stablehlo.tanh %x {pm.shardings = [#pm.sharding<@mesh, [{"dp"}, {} ]>]} : tensor<8x4xf32>
+      return %0 : tensor<8x4xf32>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    pm.mesh @mesh = [<"dp", spatial = 2>]
+    func.func @stage0_forward(%x: tensor<8x4xf32> {pm.buffer = @arg0, pm.sharding = #pm.sharding<@mesh, [{"dp"}, {} ]>})
+        -> (tensor<8x4xf32> {pm.buffer = @out0, pm.sharding = #pm.sharding<@mesh, [{"dp"}, {} ]>}) attributes {pm.fragment = #pm.fragment<forward, 0>} {
+      %0 = stablehlo.tanh %x {pm.shardings = [#pm.sharding<@mesh, [{"dp"}, {} ]>]} : tensor<8x4xf32>
+      return %0 : tensor<8x4xf32>
+    }
+    pm.program @step on @mesh {
+      pm.buffer @arg0 input : tensor<8x4xf32> sharding <@mesh, [{"dp"}, {} ]> {role = "argument"}
+      pm.buffer @out0 output : tensor<8x4xf32> sharding <@mesh, [{"dp"}, {} ]> {pm.name = "result", role = "result"}
+      pm.role 0 {
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::pipemesh::pm::PMDialect"];
+}
+
 def VerifyFragmentsPass : Pass<"pm-verify-fragments", "::mlir::ModuleOp"> {
   let summary = "check that a module holds fragments and their program";
   let description = [{

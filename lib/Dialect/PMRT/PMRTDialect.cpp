@@ -108,8 +108,13 @@ LogicalResult GemmOp::verify() {
 static LogicalResult verifyBlocks(Operation *op, PlaceAttr block,
                                   PlaceAttr whole, int64_t outer, int64_t piece,
                                   int64_t row, Type element) {
+  Type part = element;
+  if (auto complex = dyn_cast<ComplexType>(element))
+    part = complex.getElementType();
   int64_t size =
-      element.isIntOrFloat() ? (element.getIntOrFloatBitWidth() + 7) / 8 : 0;
+      part.isIntOrFloat() ? (part.getIntOrFloatBitWidth() + 7) / 8 : 0;
+  if (part != element)
+    size *= 2;
   if (size == 0)
     return op->emitOpError("moves elements of ")
            << element << ", which is no type of numbers";

@@ -34,7 +34,13 @@ static json::Array storedShapeOf(pm::BufferOp buffer) {
   return shape;
 }
 
+/// As the runtime spells it: "f32", "i1", "u8", "c64".
 static std::string dtypeName(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  if (auto complex = dyn_cast<ComplexType>(element))
+    return complex.getElementType().isF32() ? "c64" : "c128";
+  if (element.isUnsignedInteger())
+    return ("u" + Twine(element.getIntOrFloatBitWidth())).str();
   std::string text;
   llvm::raw_string_ostream stream(text);
   getElementTypeOrSelf(type).print(stream);
@@ -96,6 +102,18 @@ static json::Object bufferObject(pm::BufferOp buffer, pmrt::BufferOp placed) {
   return object;
 }
 
+/// An argument or a result of a function, as files spell it.
+static json::Object tensorObject(pm::BufferOp buffer) {
+  Type global = buffer.getGlobalType().value_or(buffer.getType());
+  json::Object object{{"name", buffer.getSymName()},
+                      {"buffer", buffer.getSymName()},
+                      {"dtype", dtypeName(global)},
+                      {"shape", shapeOf(global)}};
+  if (auto info = buffer->getAttrOfType<StringAttr>(pm::kNameAttr))
+    object["info"] = info.getValue();
+  return object;
+}
+
 static int64_t moduleInteger(ModuleOp module, StringRef name) {
   auto attr = module->getAttrOfType<IntegerAttr>(name);
   return attr ? attr.getInt() : 0;
@@ -115,6 +133,7 @@ static json::Array communicationArray(const RoleCosts &costs) {
                                 {"operand_bytes", exchange.operandBytes},
                                 {"wire_bytes", exchange.wireBytes},
                                 {"runs", exchange.runs},
+                                {"runs_known", exchange.runsAreKnown},
                                 {"module", exchange.module},
                                 {"fragment", exchange.fragment}});
   }
@@ -169,7 +188,17 @@ pipemesh::buildManifest(ModuleOp module, const BundleOptions &options) {
     if (role == "logits")
       outputs["logits"] = buffer.getSymName();
   }
-  if (!outputs.get("loss"))
+  if (task == "function") {
+    json::Array arguments, results;
+    for (pm::BufferOp buffer : buffers) {
+      if (buffer.getKind() == pm::BufferKind::Input)
+        arguments.push_back(tensorObject(buffer));
+      else if (buffer.getKind() == pm::BufferKind::Output)
+        results.push_back(tensorObject(buffer));
+    }
+    manifest["arguments"] = std::move(arguments);
+    manifest["results"] = std::move(results);
+  } else if (!outputs.get("loss"))
     return program.emitOpError("has no output buffer with role = \"loss\"");
   for (pm::BufferOp buffer : buffers) {
     if (buffer.getKind() != pm::BufferKind::State ||

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RoleTables.h"
+#include "../ProgramBuffers.h"
 #include "../../../runtime/include/pmrt/pmrt.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -33,6 +34,16 @@ std::optional<uint32_t> dtypeOf(Type type) {
     return type.isUnsignedInteger() ? PMRT_U32 : PMRT_I32;
   if (type.isInteger(64))
     return type.isUnsignedInteger() ? PMRT_U64 : PMRT_I64;
+  if (type.isInteger(8))
+    return type.isUnsignedInteger() ? PMRT_U8 : PMRT_I8;
+  if (type.isInteger(16))
+    return type.isUnsignedInteger() ? PMRT_U16 : PMRT_I16;
+  if (auto complex = dyn_cast<ComplexType>(type)) {
+    if (complex.getElementType().isF32())
+      return PMRT_C64;
+    if (complex.getElementType().isF64())
+      return PMRT_C128;
+  }
   return std::nullopt;
 }
 
@@ -126,6 +137,16 @@ private:
   FailureOr<Constant *> permute(pmrt::PermuteOp op);
   LogicalResult addActions(SmallVectorImpl<Constant *> &actions);
   FailureOr<Constant *> instruction(Operation &op);
+
+  /// An instruction of the flat list: an op, or a jump to other numbers.
+  struct Entry {
+    enum Kind { Plain, Jump, Switch };
+    Operation *op;
+    Kind kind;
+    SmallVector<uint64_t> targets;
+  };
+  void flatten(Block &block, SmallVectorImpl<Entry> &entries);
+  Constant *jump(const Entry &entry);
   FailureOr<Constant *> body(pmrt::BodyOp op);
 
   llvm::Module &module;
@@ -218,9 +239,11 @@ TableBuilder::collective(Operation *op, ArrayAttr axes, StringRef reduction,
 }
 
 FailureOr<llvm::Constant *> TableBuilder::allReduce(pmrt::AllReduceOp op) {
-  if (!op.getElementType().isIntOrFloat())
-    return dtype(op, op.getElementType());
-  uint64_t size = (op.getElementType().getIntOrFloatBitWidth() + 7) / 8;
+  auto type = dtype(op, op.getElementType());
+  if (failed(type))
+    return failure();
+  uint64_t size =
+      getByteSize(RankedTensorType::get({}, op.getElementType()));
   SmallVector<uint64_t> counts;
   for (auto place : op.getPlaces().getAsRange<pmrt::PlaceAttr>())
     counts.push_back(place.getBytes() / size);
@@ -323,14 +346,69 @@ FailureOr<llvm::Constant *> TableBuilder::instruction(Operation &op) {
                  string(pm::getModelName(op.getLoc()))});
 }
 
+/// A loop is its condition, a switch behind it, its body and a jump back; a
+/// choice a switch, then each branch with a jump to the end.
+void TableBuilder::flatten(Block &block, SmallVectorImpl<Entry> &entries) {
+  auto add = [&](Operation &op, Entry::Kind kind,
+                 SmallVector<uint64_t> targets = {}) -> size_t {
+    entries.push_back({&op, kind, std::move(targets)});
+    return entries.size() - 1;
+  };
+  for (Operation &op : block) {
+    if (auto loop = dyn_cast<pmrt::WhileOp>(op)) {
+      uint64_t begin = entries.size();
+      flatten(loop.getCond().front(), entries);
+      size_t leave = add(op, Entry::Switch);
+      flatten(loop.getBody().front(), entries);
+      add(op, Entry::Jump, {begin});
+      entries[leave].targets = {entries.size(), leave + 1};
+    } else if (auto choice = dyn_cast<pmrt::CaseOp>(op)) {
+      size_t choose = add(op, Entry::Switch);
+      SmallVector<size_t> ends;
+      for (Region &branch : choice.getBranches()) {
+        entries[choose].targets.push_back(entries.size());
+        flatten(branch.front(), entries);
+        if (&branch != &choice.getBranches().back())
+          ends.push_back(add(op, Entry::Jump));
+      }
+      for (size_t end : ends)
+        entries[end].targets = {entries.size()};
+    } else {
+      add(op, Entry::Plain);
+    }
+  }
+}
+
+llvm::Constant *TableBuilder::jump(const Entry &entry) {
+  bool isSwitch = entry.kind == Entry::Switch;
+  uint32_t type = PMRT_I1;
+  if (auto choice = dyn_cast<pmrt::CaseOp>(entry.op))
+    type = *dtypeOf(choice.getElementType());
+  SmallVector<Constant *> targets;
+  for (uint64_t target : entry.targets)
+    targets.push_back(u64(target));
+  Constant *descriptor = global(
+      record({u32(targets.size()), u32(type), array(targets, "targets")}),
+      "jump");
+  ArrayAttr places =
+      isSwitch ? entry.op->getAttrOfType<ArrayAttr>("places")
+               : ArrayAttr::get(entry.op->getContext(), {});
+  return record({u32(isSwitch ? PMRT_OP_SWITCH : PMRT_OP_JUMP), u32(0),
+                 u32(places.size()), u32(0), operands(places), descriptor,
+                 string(pm::getModelName(entry.op->getLoc()))});
+}
+
 FailureOr<llvm::Constant *> TableBuilder::body(pmrt::BodyOp op) {
   auto kind = pm::symbolizeFragmentKind(op.getKind());
   if (!kind)
     return op.emitOpError("has the unknown kind '") << op.getKind() << "'";
   sequence = 0;
+  SmallVector<Entry> entries;
+  flatten(op.getBody().front(), entries);
   SmallVector<Constant *> instructions;
-  for (Operation &inner : op.getBody().front()) {
-    auto constant = instruction(inner);
+  for (const Entry &entry : entries) {
+    auto constant = entry.kind == Entry::Plain ? instruction(*entry.op)
+                                               : FailureOr<Constant *>(jump(entry));
     if (failed(constant))
       return failure();
     instructions.push_back(*constant);

@@ -214,6 +214,8 @@ private:
 Value Rebuilder::getOutside(Value value) {
   if (Value mapped = outside.lookupOrNull(value))
     return mapped;
+  if (value.getParentBlock() != &block)
+    return value; // captured by a loop or a choice
   if (auto reshape = value.getDefiningOp<stablehlo::ReshapeOp>()) {
     Value source = getOutside(reshape.getOperand());
     Value result = stablehlo::ReshapeOp::create(builder, reshape.getLoc(),
@@ -263,7 +265,18 @@ std::string Rebuilder::getName(const FusionGroup &group) {
 /// The operand that stands for the same buffer as the output, among candidates;
 /// -1 when there is none.
 int64_t Rebuilder::findSameBuffer(Value output, ArrayRef<Value> candidates) {
-  auto function = cast<func::FuncOp>(block.getParentOp());
+  auto function = dyn_cast<func::FuncOp>(block.getParentOp());
+  if (!function) {
+    // What a loop carries on takes the place of what it carried.
+    for (OpOperand &use : output.getUses())
+      for (auto [index, candidate] : llvm::enumerate(candidates))
+        if (use.getOwner() == block.getTerminator() &&
+            isa<stablehlo::WhileOp>(block.getParentOp()) &&
+            use.getOperandNumber() < block.getNumArguments() &&
+            candidate == block.getArgument(use.getOperandNumber()))
+          return index;
+    return -1;
+  }
   auto bufferOf = [&](Value value) -> Attribute {
     auto argument = dyn_cast<BlockArgument>(value);
     if (!argument)
@@ -292,7 +305,11 @@ int64_t Rebuilder::findLastRead(ArrayRef<Value> candidates,
                                 const FusionGroup &group) {
   int64_t best = -1;
   for (auto [index, candidate] : llvm::enumerate(candidates)) {
-    if (isa<BlockArgument>(candidate)) {
+    Value value = candidate;
+    bool isKept = value.getParentBlock() != &block ||
+                  (isa<BlockArgument>(candidate) &&
+                   isa<func::FuncOp>(block.getParentOp()));
+    if (isKept) {
       if (best < 0)
         best = index;
       continue;
@@ -383,6 +400,12 @@ LogicalResult Rebuilder::run() {
     Operation *op = group->ops.front();
     for (Value operand : op->getOperands())
       getOutside(operand);
+    if (hasProgramRegions(op))
+      op->walk([&](Operation *inner) {
+        for (Value operand : inner->getOperands())
+          if (operand.getParentBlock() == &block)
+            getOutside(operand);
+      });
     builder.clone(*op, outside);
   }
   for (OpOperand &operand : terminator->getOpOperands())
@@ -403,18 +426,56 @@ struct FuseKernels : pipemesh::impl::FuseKernelsBase<FuseKernels> {
       return signalPassFailure();
     }
     Block &block = function.getBody().front();
-    decomposeModelOps(block);
-    splitFullReductions(block);
+    forEachBlock(block, [](Block &inner) {
+      decomposeModelOps(inner);
+      splitFullReductions(inner);
+    });
     IRRewriter rewriter(function.getContext());
     DominanceInfo dominance(function);
     eliminateCommonSubExpressions(rewriter, dominance, function);
-    removeBarriers(block);
-    if (failed(copyConstantsIntoRegions(block)))
+    bool failure = false;
+    forEachBlock(block, [&](Block &inner) {
+      removeBarriers(inner);
+      failure = failure || failed(copyConstantsIntoRegions(inner));
+    });
+    if (failure)
       return signalPassFailure();
-    materializeOperands(block);
-    FusionGroups groups(block);
-    if (failed(groups.form()) || failed(Rebuilder(block, groups).run()))
+    sinkCopiedOps(function);
+    forEachBlock(block, materialize);
+    forEachBlock(block, [&](Block &inner) {
+      FusionGroups groups(inner);
+      failure = failure || failed(groups.form()) ||
+                failed(Rebuilder(inner, groups).run());
+    });
+    if (failure)
       signalPassFailure();
+  }
+
+  /// Calls `visit` with the blocks of loops and choices, the inner ones first,
+  /// and with the block itself.
+  static void forEachBlock(Block &block,
+                           llvm::function_ref<void(Block &)> visit) {
+    for (Operation &op : block)
+      if (hasProgramRegions(&op))
+        for (Region &region : op.getRegions())
+          forEachBlock(region.front(), visit);
+    visit(block);
+  }
+
+  /// Constants that have to be in memory are written once, in front of the
+  /// loops.
+  static void materialize(Block &block) {
+    materializeOperands(block);
+    Operation *outermost = nullptr;
+    for (Operation *op = block.getParentOp(); hasProgramRegions(op);
+         op = op->getParentOp())
+      if (isa<stablehlo::WhileOp>(op))
+        outermost = op;
+    if (!outermost)
+      return;
+    for (Operation &op : llvm::make_early_inc_range(block))
+      if (op.hasAttr(kMaterializedAttr) && op.getNumOperands() == 0)
+        op.moveBefore(outermost);
   }
 };
 

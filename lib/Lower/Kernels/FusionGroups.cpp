@@ -22,7 +22,8 @@ static bool isWhole(Operation *op) { return isWholeKernel(op); }
 static bool staysOutside(Operation *op) {
   return isLibraryProduct(op) ||
          isa<pm::AllReduceOp, pm::AllGatherOp, pm::ReduceScatterOp,
-             pm::AllToAllOp, pm::CollectivePermuteOp>(op);
+             pm::AllToAllOp, pm::CollectivePermuteOp>(op) ||
+         hasProgramRegions(op);
 }
 
 static bool isCopied(Operation *op) {
@@ -62,6 +63,36 @@ void pipemesh::materializeOperands(Block &block) {
         operand.set(copy(operand.get()));
 }
 
+void pipemesh::sinkCopiedOps(Operation *function) {
+  llvm::DenseMap<std::pair<Block *, Value>, Value> copies;
+  std::function<Value(Value, Block *)> copy = [&](Value value,
+                                                  Block *block) -> Value {
+    Operation *op = value.getDefiningOp();
+    if (!op || !isCopied(op) || op->getBlock() == block)
+      return value;
+    auto it = copies.find({block, value});
+    if (it != copies.end())
+      return it->second;
+    IRMapping mapping;
+    for (Value operand : op->getOperands())
+      mapping.map(operand, copy(operand, block));
+    // Sources stand in front of the region, or in front of this copy.
+    OpBuilder builder = OpBuilder::atBlockBegin(block);
+    for (Value operand : op->getOperands())
+      if (Operation *source = mapping.lookup(operand).getDefiningOp();
+          source && source->getBlock() == block)
+        builder.setInsertionPointAfter(source);
+    return copies[{block, value}] = builder.clone(*op, mapping)->getResult(0);
+  };
+  function->walk([&](Operation *op) {
+    Operation *parent = op->getParentOp();
+    if (!parent || !hasProgramRegions(parent))
+      return;
+    for (OpOperand &operand : op->getOpOperands())
+      operand.set(copy(operand.get(), op->getBlock()));
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Sources and readers
 //===----------------------------------------------------------------------===//
@@ -75,9 +106,15 @@ FusionGroup *FusionGroups::getSource(Value value) const {
 
 void FusionGroups::collectSources(
     Operation *op, llvm::SmallSetVector<FusionGroup *, 4> &sources) const {
-  for (Value operand : op->getOperands())
-    if (FusionGroup *source = getSource(operand))
-      sources.insert(source);
+  auto add = [&](Operation *reader) {
+    for (Value operand : reader->getOperands())
+      if (FusionGroup *source = getSource(operand))
+        sources.insert(source);
+  };
+  add(op);
+  // What a loop or a choice captures.
+  if (hasProgramRegions(op))
+    op->walk(add);
 }
 
 static bool isReadOutside(Value value,
@@ -156,7 +193,9 @@ static bool isCheap(Operation *op) {
 /// Whether something that stays outside of fused kernels reads the value, which
 /// is then written in any case.
 static bool isReadWhole(Value value) {
-  return llvm::any_of(value.getUsers(), [](Operation *user) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    if (user->getBlock() != value.getParentBlock())
+      return true;
     if (isa<stablehlo::ReshapeOp>(user))
       return isReadWhole(user->getResult(0));
     return staysOutside(user) || isWhole(user) ||
@@ -173,10 +212,11 @@ static void copyProducers(Operation *reduce) {
   std::function<bool(Value, int64_t)> isInMemory = [&](Value value,
                                                        int64_t elements) {
     Operation *op = value.getDefiningOp();
-    if (op && isCopied(op))
+    if (op && isCopied(op) && op->getBlock() == reduce->getBlock())
       return op->getNumOperands() == 0 ||
              isInMemory(op->getOperand(0), elements);
-    return !op || staysOutside(op) || isWhole(op) || isReadWhole(value) ||
+    return !op || op->getBlock() != reduce->getBlock() || staysOutside(op) ||
+           isWhole(op) || isReadWhole(value) ||
            getNumElements(value) * 8 <= elements;
   };
   std::function<bool(Value, int64_t)> canCopy = [&](Value value,
@@ -252,7 +292,7 @@ void FusionGroups::formColumnSums() {
     while (!queue.empty()) {
       Operation *producer = queue.top().second;
       queue.pop();
-      if (groupOf.contains(producer) ||
+      if (groupOf.contains(producer) || producer->getBlock() != &block ||
           !producer->hasTrait<stablehlo::Elementwise>() ||
           !hasElementCode(producer) ||
           isReadOutside(producer->getResult(0), group->ops))

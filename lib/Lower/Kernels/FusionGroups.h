@@ -29,6 +29,12 @@ struct FusionGroup {
   bool isKernel() const { return fusable || whole; }
 };
 
+/// Whether the op's regions hold tensor ops that are executed one by one, and
+/// become kernels of their own: a loop or a choice.
+inline bool hasProgramRegions(mlir::Operation *op) {
+  return mlir::isa<stablehlo::WhileOp, stablehlo::IfOp, stablehlo::CaseOp>(op);
+}
+
 /// Partitions the ops of a block.
 class FusionGroups {
 public:
@@ -76,6 +82,11 @@ private:
 /// terminator reads from a constant, an iota or a broadcast, so that a kernel
 /// writes it.
 void materializeOperands(mlir::Block &block);
+
+/// Gives each region of a loop or a choice its own copies of the constants,
+/// iotas, broadcasts and reshapes that it captures, so that they can be copied
+/// into its kernels.
+void sinkCopiedOps(mlir::Operation *function);
 
 /// Marks those copies.
 constexpr llvm::StringLiteral kMaterializedAttr = "pmrt.materialized";
