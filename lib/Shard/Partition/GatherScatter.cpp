@@ -197,7 +197,7 @@ private:
     return llvm::is_contained(dims.getScatterIndicesBatchingDims(), dim);
   }
   /// How many elements a window has along an input's dimension.
-  int64_t windowSize(int64_t dim) const;
+  int64_t windowSize(int64_t dim);
   Value countFromBlock(Value indices);
   Value dropPadding(Value indices);
   Value toFirst(Value input, const Axes &axes);
@@ -210,7 +210,7 @@ private:
 };
 } // namespace
 
-int64_t BlockScatter::windowSize(int64_t dim) const {
+int64_t BlockScatter::windowSize(int64_t dim) {
   if (llvm::is_contained(dims.getInsertedWindowDims(), dim))
     return 1;
   unsigned number = 0;
