@@ -1,0 +1,103 @@
+//===- ReshardSearch.h - the search behind findReshard ----------*- C++ -*-===//
+//
+// Shardings with axes as numbers, and the cheapest sequence of collectives
+// between two of them. Nothing here knows of MLIR.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PIPEMESH_LIB_SHARD_RESHARDSEARCH_H
+#define PIPEMESH_LIB_SHARD_RESHARDSEARCH_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include <cstdint>
+#include <optional>
+
+namespace pipemesh {
+
+enum class StepKind {
+  Slice,
+  AllReduce,
+  ReduceScatter,
+  AllGather,
+  AllToAll,
+  Permute
+};
+
+/// The price of what a collective over some axes sends.
+struct Link {
+  /// Bytes a second that a rank sends.
+  double bandwidth = 0;
+  /// Seconds that a collective takes, however small it is.
+  double latency = 0;
+  /// The switch adds: an all-reduce sends its operand once.
+  bool reduces = false;
+};
+
+/// The link of several axes: the slowest counts.
+Link slowerOf(const Link &a, const Link &b);
+
+namespace reshard {
+
+struct Axis {
+  int64_t size = 1;
+  Link link;
+  /// Its parts are micro-batches, which no collective can bring together.
+  bool isTemporal = false;
+};
+
+/// The axes that cut a dimension, as numbers, major to minor, and the elements
+/// of a piece: that of the whole dimension where no axis cuts.
+struct Cut {
+  llvm::SmallVector<uint8_t, 4> axes;
+  int64_t block = 0;
+
+  bool operator==(const Cut &other) const {
+    return block == other.block && axes == other.axes;
+  }
+};
+
+struct State {
+  llvm::SmallVector<Cut, 4> dims;
+  /// A bit for each axis.
+  uint32_t partial = 0;
+
+  bool operator==(const State &other) const {
+    return partial == other.partial && dims == other.dims;
+  }
+};
+
+struct Step {
+  StepKind kind;
+  /// Major to minor; of a slice and a permute in no order.
+  llvm::SmallVector<uint8_t, 4> axes;
+  /// The dimension that is cut or joined; of an all-to-all the joined one.
+  unsigned dim = 0;
+  /// The dimension that an all-to-all cuts.
+  unsigned split = 0;
+  State after;
+  /// Bytes that a rank sends, of padded pieces.
+  double bytes = 0;
+  double seconds = 0;
+};
+
+struct Problem {
+  llvm::SmallVector<int64_t, 4> shape;
+  double elementBytes = 4;
+  /// At most 16.
+  llvm::SmallVector<Axis, 4> axes;
+  State source, target;
+};
+
+/// Whether pieces of `block` of `parts` members make up each piece of `outer`
+/// elements of a dimension of `size`: member j's is what begins at
+/// `j * block` in it.
+bool isNested(int64_t size, int64_t outer, int64_t parts, int64_t block);
+
+/// The cheapest steps; none where no sequence of collectives leads there.
+std::optional<llvm::SmallVector<Step, 4>> search(const Problem &problem);
+
+} // namespace reshard
+} // namespace pipemesh
+
+#endif // PIPEMESH_LIB_SHARD_RESHARDSEARCH_H
