@@ -1,185 +1,100 @@
 //===- Reshard.cpp - the cheapest way between two shardings ---------------===//
 //
-// Dijkstra's search. The states are shardings of the value, with the axes over
-// which it is partial; the edges are collectives and slices. States are few: an
-// axis is added to a dimension only where the target has it.
+// Axes become numbers for the search, and its steps shardings again.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Reshard.h"
-#include "LocalType.h"
-#include <set>
+#include <map>
 
 using namespace mlir;
 using namespace pipemesh;
 
-/// A collective costs as much as sending so many bytes, however small it is.
-static constexpr double kLatencyBytes = 1 << 14;
-/// A copy of one's own memory is cheap; fewer are better.
-static constexpr double kSlice = 1;
-
 namespace {
-class Search {
+/// A reshard in numbers: of the mesh's axes, those that divide ranks, and the
+/// temporal ones that occur.
+class Numbering {
 public:
-  Search(RankedTensorType global, const ValueSharding &target,
-         const MeshAxes &mesh)
-      : global(global), target(target), mesh(mesh) {}
+  Numbering(const MeshAxes &mesh, const ValueSharding &source,
+            const ValueSharding &target)
+      : mesh(mesh) {
+    for (StringAttr axis : mesh.all()) {
+      bool occurs = false;
+      for (const ValueSharding *end : {&source, &target}) {
+        occurs |= llvm::is_contained(end->partial, axis);
+        for (const DimCut &cut : end->dims)
+          occurs |= llvm::is_contained(cut.axes, axis);
+      }
+      if (mesh.sizeOf(axis) > 1 &&
+          (occurs || !(mesh.isTemporal(axis) || mesh.isStage(axis))))
+        names.push_back(axis);
+    }
+  }
 
-  FailureOr<SmallVector<ReshardStep>> run(const ValueSharding &source);
+  SmallVector<reshard::Axis, 4> axes() const {
+    SmallVector<reshard::Axis, 4> list;
+    for (StringAttr name : names)
+      list.push_back(
+          {mesh.sizeOf(name), mesh.linkOf(name), mesh.isTemporal(name)});
+    return list;
+  }
+
+  reshard::State toState(RankedTensorType global,
+                         const ValueSharding &sharding) const {
+    reshard::State state;
+    for (auto [size, dim] : llvm::zip(global.getShape(), sharding.dims)) {
+      reshard::Cut &cut = state.dims.emplace_back();
+      int64_t blocks = 1;
+      for (StringAttr axis : dim.axes) {
+        cut.axes.push_back(numberOf(axis));
+        blocks *= mesh.sizeOf(axis);
+      }
+      cut.block = dim.block && blocks > 1 ? dim.block
+                                          : llvm::divideCeil(size, blocks);
+    }
+    for (StringAttr axis : sharding.partial)
+      state.partial |= 1u << numberOf(axis);
+    return state;
+  }
+
+  ValueSharding toSharding(RankedTensorType global,
+                           const reshard::State &state,
+                           pm::ReductionKind kind) const {
+    ValueSharding sharding(global.getRank());
+    for (auto [dim, cut] : llvm::enumerate(state.dims)) {
+      int64_t blocks = 1;
+      for (uint8_t axis : cut.axes) {
+        sharding.dims[dim].axes.push_back(names[axis]);
+        blocks *= mesh.sizeOf(names[axis]);
+      }
+      if (cut.block != int64_t(llvm::divideCeil(global.getDimSize(dim), blocks)))
+        sharding.dims[dim].block = cut.block;
+    }
+    for (size_t axis = 0; axis < names.size(); ++axis)
+      if (state.partial >> axis & 1)
+        sharding.partial.push_back(names[axis]);
+    sharding.kind = kind;
+    return sharding;
+  }
+
+  size_t size() const { return names.size(); }
+  StringAttr name(uint8_t axis) const { return names[axis]; }
 
 private:
-  struct Reached {
-    double price;
-    ValueSharding sharding;
-    Attribute from;
-    ReshardStep step;
-  };
+  uint8_t numberOf(StringAttr axis) const {
+    return llvm::find(names, axis) - names.begin();
+  }
 
-  double bytesOf(const ValueSharding &sharding) const;
-  /// Whether the blocks of `inner` axes within those of `outer` ones are whole:
-  /// with short last blocks they may lie elsewhere.
-  bool isNested(unsigned dim, ArrayRef<StringAttr> outer,
-                ArrayRef<StringAttr> inner) const;
-  void offer(const Reached &at, Attribute key, ReshardStep step,
-             ValueSharding next, double price);
-  void expand(const Reached &at, Attribute key);
-
-  RankedTensorType global;
-  const ValueSharding &target;
   const MeshAxes &mesh;
-  llvm::DenseMap<Attribute, Reached> reached;
-  /// (price, number in the order of discovery, state).
-  std::set<std::tuple<double, unsigned, const void *>> queue;
-  unsigned discovered = 0;
+  SmallVector<StringAttr, 4> names;
 };
 } // namespace
 
-static int64_t ranksOf(ArrayRef<StringAttr> axes, const MeshAxes &mesh) {
-  int64_t ranks = 1;
-  for (StringAttr axis : axes)
-    ranks *= mesh.sizeOf(axis);
-  return ranks;
+static double bytesOfElement(RankedTensorType type) {
+  return byteSizeOf(RankedTensorType::get({1}, type.getElementType()));
 }
 
-double Search::bytesOf(const ValueSharding &sharding) const {
-  double bytes = byteSizeOf(global);
-  for (auto [size, cut] : llvm::zip(global.getShape(), sharding.dims))
-    if (size > 0)
-      bytes = bytes / size * llvm::divideCeil(size, ranksOf(cut.axes, mesh));
-  return bytes;
-}
-
-bool Search::isNested(unsigned dim, ArrayRef<StringAttr> outer,
-                      ArrayRef<StringAttr> inner) const {
-  if (outer.empty())
-    return true;
-  int64_t size = global.getDimSize(dim), blocks = ranksOf(outer, mesh),
-          parts = ranksOf(inner, mesh);
-  return int64_t(llvm::divideCeil(size, blocks)) ==
-         parts * int64_t(llvm::divideCeil(size, blocks * parts));
-}
-
-void Search::offer(const Reached &at, Attribute key, ReshardStep step,
-                   ValueSharding next, double price) {
-  price += at.price;
-  Attribute nextKey = next.toAttr(mesh);
-  auto found = reached.find(nextKey);
-  if (found != reached.end() && found->second.price <= price)
-    return;
-  reached[nextKey] = {price, std::move(next), key, std::move(step)};
-  queue.insert({price, ++discovered, nextKey.getAsOpaquePointer()});
-}
-
-void Search::expand(const Reached &at, Attribute key) {
-  const ValueSharding &now = at.sharding;
-  double bytes = bytesOf(now);
-  auto collective = [&](ArrayRef<StringAttr> axes, double operands) {
-    int64_t ranks = ranksOf(axes, mesh);
-    return operands * bytes * (ranks - 1) / ranks + kLatencyBytes;
-  };
-  auto isPartial = [&](StringAttr axis) {
-    return llvm::is_contained(now.partial, axis);
-  };
-  auto isUsed = [&](StringAttr axis) {
-    return isPartial(axis) || llvm::any_of(now.dims, [&](const DimCut &dim) {
-             return llvm::is_contained(dim.axes, axis);
-           });
-  };
-  for (unsigned dim = 0; dim < now.dims.size(); ++dim) {
-    ArrayRef<StringAttr> have = now.dims[dim].axes,
-                         want = target.dims[dim].axes;
-    if (have.size() < want.size() && want.take_front(have.size()) == have)
-      for (size_t count = 1; have.size() + count <= want.size(); ++count) {
-        Axes axes(want.slice(have.size(), count));
-        if (!isNested(dim, have, axes))
-          continue;
-        ValueSharding next = now;
-        next.dims[dim].axes.append(axes);
-        if (llvm::none_of(axes, isUsed))
-          offer(at, key, {ReshardStep::Slice, axes, dim}, next, kSlice);
-        if (!llvm::all_of(axes, [&](StringAttr axis) {
-              return isPartial(axis) && !mesh.isTemporal(axis);
-            }))
-          continue;
-        for (StringAttr axis : axes)
-          llvm::erase(next.partial, axis);
-        offer(at, key, {ReshardStep::ReduceScatter, axes, dim}, next,
-              collective(axes, 1));
-      }
-    for (size_t count = 1; count <= have.size(); ++count) {
-      ArrayRef<StringAttr> rest = have.drop_back(count);
-      Axes axes(have.take_back(count));
-      if (mesh.isTemporal(axes.front()))
-        break;
-      if (!isNested(dim, rest, axes))
-        continue;
-      ValueSharding next = now;
-      next.dims[dim].axes.assign(rest.begin(), rest.end());
-      int64_t ranks = ranksOf(axes, mesh);
-      offer(at, key, {ReshardStep::AllGather, axes, dim}, next,
-            collective(axes, ranks));
-    }
-  }
-  Axes sums;
-  for (StringAttr axis : now.partial)
-    if (!llvm::is_contained(target.partial, axis) && !mesh.isTemporal(axis))
-      sums.push_back(axis);
-  for (unsigned mask = 1; mask < (1u << sums.size()); ++mask) {
-    ValueSharding next = now;
-    Axes axes;
-    for (auto [bit, axis] : llvm::enumerate(sums))
-      if (mask >> bit & 1) {
-        axes.push_back(axis);
-        llvm::erase(next.partial, axis);
-      }
-    offer(at, key, {ReshardStep::AllReduce, axes}, next, collective(axes, 2));
-  }
-}
-
-FailureOr<SmallVector<ReshardStep>> Search::run(const ValueSharding &source) {
-  Attribute start = source.toAttr(mesh), goal = target.toAttr(mesh);
-  reached[start] = {0, source, {}, {}};
-  queue.insert({0, 0, start.getAsOpaquePointer()});
-  while (!queue.empty()) {
-    auto [price, number, pointer] = *queue.begin();
-    queue.erase(queue.begin());
-    Attribute key = Attribute::getFromOpaquePointer(pointer);
-    const Reached at = reached.find(key)->second;
-    if (price > at.price)
-      continue;
-    if (key == goal) {
-      SmallVector<ReshardStep> steps;
-      for (Attribute step = key; step != start; step = reached[step].from)
-        steps.push_back(reached[step].step);
-      std::reverse(steps.begin(), steps.end());
-      return steps;
-    }
-    expand(at, key);
-  }
-  return failure();
-}
-
-FailureOr<SmallVector<ReshardStep>>
+FailureOr<ReshardSteps>
 pipemesh::findReshard(RankedTensorType global, const ValueSharding &source,
                       const ValueSharding &target, const MeshAxes &mesh,
                       std::string &error) {
@@ -195,16 +110,30 @@ pipemesh::findReshard(RankedTensorType global, const ValueSharding &source,
               "' is complete only in a prologue or an update";
       return failure();
     }
-  ValueSharding from = source, to = target;
-  if (from.partial.empty())
-    from.kind = pm::ReductionKind::Sum;
-  if (to.partial.empty())
-    to.kind = pm::ReductionKind::Sum;
-  else
-    to.kind = from.kind;
-  auto steps = Search(global, to, mesh).run(from);
-  if (succeeded(steps))
+  Numbering numbers(mesh, source, target);
+  reshard::Problem problem;
+  problem.shape.assign(global.getShape().begin(), global.getShape().end());
+  problem.elementBytes = bytesOfElement(global);
+  problem.axes = numbers.axes();
+  problem.source = numbers.toState(global, source);
+  problem.target = numbers.toState(global, target);
+  if (auto found = reshard::search(problem)) {
+    ReshardSteps steps;
+    for (const reshard::Step &step : *found) {
+      ReshardStep &made = steps.emplace_back();
+      made.kind = step.kind;
+      for (uint8_t axis : step.axes)
+        made.axes.push_back(numbers.name(axis));
+      made.dim = step.dim;
+      made.split = step.split;
+      made.after = numbers.toSharding(global, step.after, source.kind);
+      for (const reshard::Cut &cut : step.after.dims)
+        made.shape.push_back(cut.block);
+      made.bytes = step.bytes;
+      made.seconds = step.seconds;
+    }
     return steps;
+  }
   for (auto [dim, cut] : llvm::enumerate(source.dims))
     for (StringAttr axis : cut.axes)
       if (mesh.isTemporal(axis)) {
@@ -215,4 +144,120 @@ pipemesh::findReshard(RankedTensorType global, const ValueSharding &source,
       }
   error = "no collective leads there";
   return failure();
+}
+
+double pipemesh::secondsOf(ArrayRef<ReshardStep> steps) {
+  double seconds = 0;
+  for (const ReshardStep &step : steps)
+    seconds += step.seconds;
+  return seconds;
+}
+
+FailureOr<const ReshardSteps *> Reshards::find(RankedTensorType global,
+                                               const ValueSharding &source,
+                                               const ValueSharding &target,
+                                               std::string &error) {
+  std::unique_ptr<ReshardSteps> &steps =
+      known[{global, source.toAttr(mesh), target.toAttr(mesh)}];
+  if (!steps) {
+    auto found = findReshard(global, source, target, mesh, error);
+    if (failed(found))
+      return failure();
+    steps = std::make_unique<ReshardSteps>(std::move(*found));
+  }
+  return const_cast<const ReshardSteps *>(steps.get());
+}
+
+//===----------------------------------------------------------------------===//
+// Permutes
+//===----------------------------------------------------------------------===//
+
+SmallVector<int64_t>
+pipemesh::findPermuteSources(RankedTensorType global,
+                             const ValueSharding &before,
+                             const ValueSharding &after,
+                             ArrayRef<StringAttr> axes, const MeshAxes &mesh) {
+  int64_t members = 1;
+  for (StringAttr axis : axes)
+    members *= mesh.sizeOf(axis);
+  SmallVector<int64_t> coordinates(axes.size());
+  auto goTo = [&](int64_t member) {
+    for (size_t i = axes.size(); i-- > 0; member /= mesh.sizeOf(axes[i]))
+      coordinates[i] = member % mesh.sizeOf(axes[i]);
+  };
+  auto coordinate = [&](StringAttr axis) -> int64_t {
+    const auto *found = llvm::find(axes, axis);
+    return found == axes.end() ? 0 : coordinates[found - axes.begin()];
+  };
+  // The blocks of a member, counted along the axes that take part, and which
+  // part of a sum they are; nothing where they lie behind an end.
+  auto contentOf = [&](const ValueSharding &own, const ValueSharding &other) {
+    std::optional<SmallVector<int64_t, 5>> content(std::in_place);
+    for (auto [size, cut, otherCut] :
+         llvm::zip(global.getShape(), own.dims, other.dims)) {
+      int64_t block = 0, blocks = 1;
+      bool takesPart = true;
+      for (StringAttr axis : cut.axes) {
+        block = block * mesh.sizeOf(axis) + coordinate(axis);
+        blocks *= mesh.sizeOf(axis);
+        takesPart &= llvm::is_contained(axes, axis);
+      }
+      int64_t elements = cut.block && blocks > 1
+                             ? cut.block
+                             : llvm::divideCeil(size, blocks);
+      // Others' coordinates are added to the block, so that it may exist.
+      if (takesPart && size > 0 && block * elements >= size)
+        return std::optional<SmallVector<int64_t, 5>>();
+      content->push_back(block);
+    }
+    int64_t part = 0;
+    for (StringAttr axis : mesh.all())
+      if (llvm::is_contained(own.partial, axis) &&
+          !llvm::is_contained(other.partial, axis))
+        part = part * mesh.sizeOf(axis) + coordinate(axis);
+    // A sum's axis that stays counts itself.
+    for (StringAttr axis : own.partial)
+      if (llvm::is_contained(other.partial, axis))
+        part = part * mesh.sizeOf(axis) + coordinate(axis);
+    content->push_back(part);
+    return content;
+  };
+
+  std::map<SmallVector<int64_t, 5>, SmallVector<int64_t>> holders;
+  SmallVector<std::optional<SmallVector<int64_t, 5>>> needs;
+  SmallVector<int64_t> sources(members, -1);
+  for (int64_t member = 0; member < members; ++member) {
+    goTo(member);
+    needs.push_back(contentOf(after, before));
+    auto has = contentOf(before, after);
+    if (!has)
+      continue;
+    if (needs.back() == has)
+      sources[member] = member;
+    else
+      holders[*has].push_back(member);
+  }
+  // What crosses the outermost axes costs the most.
+  auto distance = [&](int64_t a, int64_t b) {
+    double price = 0;
+    for (size_t i = axes.size(); i-- > 0;
+         a /= mesh.sizeOf(axes[i]), b /= mesh.sizeOf(axes[i]))
+      if (a % mesh.sizeOf(axes[i]) != b % mesh.sizeOf(axes[i]))
+        price += 1 / mesh.linkOf(axes[i]).bandwidth;
+    return price;
+  };
+  for (int64_t member = 0; member < members; ++member) {
+    if (!needs[member] || sources[member] >= 0)
+      continue;
+    auto found = holders.find(*needs[member]);
+    if (found == holders.end() || found->second.empty())
+      continue;
+    auto *best = std::min_element(
+        found->second.begin(), found->second.end(), [&](int64_t a, int64_t b) {
+          return distance(a, member) < distance(b, member);
+        });
+    sources[member] = *best;
+    found->second.erase(best);
+  }
+  return sources;
 }

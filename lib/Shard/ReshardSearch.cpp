@@ -28,15 +28,37 @@ static constexpr size_t kMostFreeAxes = 4, kFewAxes = 3;
 /// Where blocks are empty, so many devices are looked at one by one.
 static constexpr int64_t kMostDevices = 64;
 
-Link pipemesh::slowerOf(const Link &a, const Link &b) {
-  return {std::min(a.bandwidth, b.bandwidth), std::max(a.latency, b.latency),
-          a.reduces && b.reduces};
-}
-
 bool reshard::isNested(int64_t size, int64_t outer, int64_t parts,
                        int64_t block) {
   // Either all pieces fit, or only the first piece has anything.
   return parts * block == outer || (size <= outer && size <= parts * block);
+}
+
+llvm::SmallVector<uint8_t, 4> reshard::movedAxes(const Cut &before,
+                                                 const Cut &after,
+                                                 ArrayRef<Axis> axes) {
+  // Axes and the number of blocks that one step along them is.
+  auto stridesOf = [&](const Cut &cut) {
+    SmallVector<std::pair<uint8_t, int64_t>, 4> strides;
+    int64_t stride = 1;
+    for (uint8_t axis : llvm::reverse(cut.axes)) {
+      strides.push_back({axis, stride});
+      stride *= axes[axis].size;
+    }
+    strides.push_back({~0, stride});
+    return strides;
+  };
+  auto a = stridesOf(before), b = stridesOf(after);
+  bool sameRanks = a.back() == b.back();
+  a.pop_back();
+  b.pop_back();
+  SmallVector<uint8_t, 4> moved;
+  for (auto [mine, other] : {std::pair(&a, &b), std::pair(&b, &a)})
+    for (auto entry : *mine)
+      if ((!sameRanks || !llvm::is_contained(*other, entry)) &&
+          !llvm::is_contained(moved, entry.first))
+        moved.push_back(entry.first);
+  return moved;
 }
 
 namespace {
@@ -62,6 +84,8 @@ struct Move {
   uint16_t to;
   uint16_t list; ///< of `lists`
 };
+
+Cut toCut(const Option &option) { return {option.axes, option.block}; }
 
 struct Dim {
   unsigned number = 0; ///< in the problem
@@ -137,9 +161,11 @@ private:
   int64_t ranksOf(uint32_t mask) const;
   Link linkOf(uint32_t mask) const;
   double bytesOf(const Key &key) const;
+  /// A step over these axes; `members`, where they are not these, are the ones
+  /// that the members of a permute differ on, though no piece crosses the rest.
   void offer(int from, StepKind kind, const Key &key, uint32_t axes,
              double bytes, unsigned dim = 0, unsigned split = 0,
-             uint16_t list = 0);
+             uint16_t list = 0, uint32_t members = 0);
   void expand(int node);
   void expandReductions(int node);
   void expandPermutes(int node);
@@ -459,7 +485,8 @@ double Search::bytesOf(const Key &key) const {
 }
 
 void Search::offer(int from, StepKind kind, const Key &key, uint32_t axes,
-                   double bytes, unsigned dim, unsigned split, uint16_t list) {
+                   double bytes, unsigned dim, unsigned split, uint16_t list,
+                   uint32_t members) {
   double price = kSliceSeconds;
   if (kind != StepKind::Slice) {
     Link link = linkOf(axes);
@@ -477,8 +504,8 @@ void Search::offer(int from, StepKind kind, const Key &key, uint32_t axes,
   // An older node of the state stays in the queue and is passed over.
   entry->second = nodes.size();
   queue.push({price, int(nodes.size())});
-  nodes.push_back({key, price, from, kind, list, axes, uint8_t(dim),
-                   uint8_t(split), bytes});
+  nodes.push_back({key, price, from, kind, list, members ? members : axes,
+                   uint8_t(dim), uint8_t(split), bytes});
 }
 
 void Search::expandReductions(int number) {
@@ -553,31 +580,18 @@ void Search::permute(int number, unsigned dim, Key next, uint32_t used,
   if (dim == dims.size()) {
     if (ranks < least || next == now)
       return;
-    // Leading and trailing axes that a dimension keeps do not take part.
     uint32_t axes = now.partial ^ next.partial;
-    for (size_t d = 0; d < dims.size(); ++d) {
-      const Option &a = dims[d].options[now.dims[d]],
-                   &b = dims[d].options[next.dims[d]];
-      ArrayRef<uint8_t> before = a.axes, after = b.axes;
-      while (a.ranks == b.ranks && !before.empty() && !after.empty() &&
-             before.front() == after.front()) {
-        before = before.drop_front();
-        after = after.drop_front();
-      }
-      while (a.ranks == b.ranks && !before.empty() && !after.empty() &&
-             before.back() == after.back()) {
-        before = before.drop_back();
-        after = after.drop_back();
-      }
-      axes |= maskOf(before) | maskOf(after);
-    }
+    for (size_t d = 0; d < dims.size(); ++d)
+      axes |= maskOf(movedAxes(toCut(dims[d].options[now.dims[d]]),
+                               toCut(dims[d].options[next.dims[d]]),
+                               problem.axes));
     // Where blocks are empty, some ranks need nothing: fewer axes may do.
     if (hasEmpty && ranksOf(free & ~temporal) <= kMostDevices) {
       uint32_t all = axes;
       for (uint32_t few = (all - 1) & all; few != all; few = (few - 1) & all)
         if (canPermute(now, next, few))
           offer(number, few ? StepKind::Permute : StepKind::Slice, next, few,
-                few ? bytesOf(now) : 0);
+                few ? bytesOf(now) : 0, 0, 0, 0, all);
     }
     if (axes)
       offer(number, StepKind::Permute, next, axes, bytesOf(now));

@@ -8,6 +8,7 @@
 #ifndef PIPEMESH_LIB_SHARD_RESHARDSEARCH_H
 #define PIPEMESH_LIB_SHARD_RESHARDSEARCH_H
 
+#include "pipemesh/Support/Cluster.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include <cstdint>
@@ -23,19 +24,6 @@ enum class StepKind {
   AllToAll,
   Permute
 };
-
-/// The price of what a collective over some axes sends.
-struct Link {
-  /// Bytes a second that a rank sends.
-  double bandwidth = 0;
-  /// Seconds that a collective takes, however small it is.
-  double latency = 0;
-  /// The switch adds: an all-reduce sends its operand once.
-  bool reduces = false;
-};
-
-/// The link of several axes: the slowest counts.
-Link slowerOf(const Link &a, const Link &b);
 
 namespace reshard {
 
@@ -93,6 +81,11 @@ struct Problem {
 /// elements of a dimension of `size`: member j's is what begins at
 /// `j * block` in it.
 bool isNested(int64_t size, int64_t outer, int64_t parts, int64_t block);
+
+/// The axes over which a permute moves blocks from one cut of a dimension to
+/// another: an axis that counts the same blocks in both stays.
+llvm::SmallVector<uint8_t, 4> movedAxes(const Cut &before, const Cut &after,
+                                        llvm::ArrayRef<Axis> axes);
 
 /// The cheapest steps; none where no sequence of collectives leads there.
 std::optional<llvm::SmallVector<Step, 4>> search(const Problem &problem);

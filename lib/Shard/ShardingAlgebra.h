@@ -10,6 +10,7 @@
 #define PIPEMESH_LIB_SHARD_SHARDINGALGEBRA_H
 
 #include "pipemesh/Dialect/PM/PM.h"
+#include "pipemesh/Support/Cluster.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace pipemesh {
@@ -25,12 +26,19 @@ public:
   /// A stage axis divides ops, not values.
   bool isStage(mlir::StringAttr axis) const;
   bool has(mlir::StringAttr axis) const { return info.count(axis); }
+  /// What connects the ranks that differ on the axis, as the module's
+  /// `pm.cluster` tells.
+  Link linkOf(mlir::StringAttr axis) const {
+    auto found = links.find(axis);
+    return found == links.end() ? Link::getDefault() : found->second;
+  }
   /// In mesh order, outermost first.
   llvm::ArrayRef<mlir::StringAttr> all() const { return order; }
   mlir::FlatSymbolRefAttr symbol() const { return name; }
 
 private:
   llvm::DenseMap<mlir::StringAttr, pm::MeshAxisAttr> info;
+  llvm::DenseMap<mlir::StringAttr, Link> links;
   llvm::SmallVector<mlir::StringAttr> order;
   mlir::FlatSymbolRefAttr name;
 };

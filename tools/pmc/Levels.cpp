@@ -34,7 +34,7 @@ SmallVector<Level> pipemesh::getLevels(bool train, const Recipe &recipe,
   levels.push_back({"partitioned", [](OpPassManager &manager) {
                       buildPartitionPipeline(
                           manager,
-                          suggestBucketBytes(Cluster::getHost().getOutermost()));
+                          suggestBucketBytes(Cluster::getHost().getOutermost().link));
                     }});
   levels.push_back({"scheduled", [&options](OpPassManager &manager) {
                       buildSchedulePipeline(manager, options.schedule);

@@ -134,6 +134,41 @@ Value Partitioner::zeroPadded(Value original) {
   return value;
 }
 
+Value Partitioner::sliceWindows(Location loc, Value value,
+                                ArrayRef<Window> windows) {
+  auto type = TensorBuilder::typeOf(value);
+  SmallVector<int64_t> sizes, low(windows.size(), 0), high;
+  SmallVector<Value> starts;
+  for (const auto &[before, after] : windows) {
+    sizes.push_back(after.block);
+    bool same = before.axes == after.axes;
+    ArrayRef<StringAttr> axes = after.axes;
+    if (same || (axes.size() > before.axes.size() &&
+                 axes.take_front(before.axes.size()) == before.axes)) {
+      // Blocks within the block.
+      Cut inner = after;
+      inner.axes.assign(axes.begin() + before.axes.size(), axes.end());
+      int64_t blocks = after.blocks / before.blocks;
+      high.push_back(std::max<int64_t>(0, after.block * blocks - before.block));
+      starts.push_back(offsetOf(loc, inner));
+      continue;
+    }
+    // Other axes: the rank has it, if there is any, wherever it lies.
+    high.push_back(after.block);
+    starts.push_back(stablehlo::SubtractOp::create(
+        builder, loc, offsetOf(loc, after), offsetOf(loc, before)));
+  }
+  if (llvm::any_of(high, [](int64_t size) { return size > 0; }))
+    value = stablehlo::PadOp::create(
+        builder, loc, value,
+        createNeutral(builder, loc, ReductionKind::Sum,
+                      RankedTensorType::get({}, type.getElementType())),
+        low, high, low);
+  return stablehlo::DynamicSliceOp::create(builder, loc, type.clone(sizes),
+                                           value, starts,
+                                           builder.getDenseI64ArrayAttr(sizes));
+}
+
 Value Partitioner::sliceBlock(Location loc, Value whole, ArrayRef<Cut> cuts) {
   if (llvm::none_of(cuts, [](const Cut &cut) { return cut.isCut(); }))
     return whole;

@@ -26,7 +26,8 @@ const OpHandlers &OpHandlers::get() {
 Partitioner::Partitioner(func::FuncOp function, const MeshAxes &mesh,
                          const Padding &padding)
     : mesh(mesh), padding(padding), builder(function.getContext()),
-      function(function), temporal(isPerMicroBatch(function)) {}
+      function(function), temporal(isPerMicroBatch(function)),
+      reshards(mesh) {}
 
 //===----------------------------------------------------------------------===//
 // Original values

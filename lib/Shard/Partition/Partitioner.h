@@ -16,6 +16,7 @@
 
 #include "../LocalType.h"
 #include "../Padding.h"
+#include "../Reshard.h"
 #include "../ShardingAlgebra.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
@@ -134,6 +135,14 @@ public:
   mlir::Value sliceBlock(mlir::Location loc, mlir::Value whole,
                          llvm::ArrayRef<Cut> cuts);
 
+  /// How a dimension is cut before and after a slice.
+  struct Window {
+    Cut before, after;
+  };
+  /// This rank's smaller blocks, cut from those that it has.
+  mlir::Value sliceWindows(mlir::Location loc, mlir::Value value,
+                           llvm::ArrayRef<Window> windows);
+
   //===--- Collectives (Reshards.cpp) -------------------------------------===//
 
   /// Brings a value from one sharding to another; null after an error at `op`.
@@ -166,6 +175,7 @@ private:
   llvm::DenseMap<mlir::StringAttr, mlir::Value> indices;
   llvm::DenseMap<mlir::Attribute, mlir::DictionaryAttr>
       attributesWithoutShardings;
+  Reshards reshards;
   /// There are few shardings and many values.
   llvm::DenseMap<mlir::Attribute, std::unique_ptr<ValueSharding>> shardings;
   llvm::DenseMap<std::pair<mlir::Type, mlir::Attribute>, mlir::RankedTensorType>

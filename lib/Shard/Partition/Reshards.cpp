@@ -45,10 +45,8 @@ namespace {
 class ReshardWalk {
 public:
   ReshardWalk(Partitioner &p, Location loc, Value value,
-              RankedTensorType global, ValueSharding from,
-              const ValueSharding &to)
-      : p(p), loc(loc), value(value), global(global), now(std::move(from)),
-        source(now), target(to) {}
+              RankedTensorType global, const ValueSharding &from)
+      : p(p), loc(loc), value(value), global(global), now(from), sliced(from) {}
 
   void take(const ReshardStep &step);
   /// The value after all steps.
@@ -60,81 +58,79 @@ public:
 private:
   /// The slices that are pending, in one op.
   void slice();
-  /// What block a dimension has that is cut over these axes on the way.
-  int64_t blockOf(unsigned dim, const Axes &axes) const {
-    for (const ValueSharding *end : {&target, &source})
-      if (end->dims[dim].axes == axes)
-        return end->dims[dim].block;
-    return 0;
-  }
-  int64_t sizeOf(unsigned dim) const {
-    return p.cutOf(global.getDimSize(dim), now.dims[dim]).block;
+  void permute(const ReshardStep &step);
+  template <typename OpTy, typename... Args>
+  void exchange(RankedTensorType type, Args... args) {
+    auto op = OpTy::create(p.builder, loc, type, value, args...);
+    p.setPhase(op);
+    value = op;
   }
 
   Partitioner &p;
   Location loc;
   Value value;
   RankedTensorType global;
-  ValueSharding now;
-  const ValueSharding source;
-  const ValueSharding &target;
-  SmallVector<Axes> pending;
+  /// Of `value`, and with the pending slices.
+  ValueSharding now, sliced;
 };
 } // namespace
 
 void ReshardWalk::slice() {
-  if (pending.empty())
+  if (now == sliced)
     return;
-  auto type = cast<RankedTensorType>(value.getType());
-  SmallVector<Cut> cuts;
-  for (auto [dim, axes] : llvm::enumerate(pending)) {
-    Cut cut = p.cutOf(type.getDimSize(dim), DimCut{axes, 0});
-    if (cut.isCut())
-      cut.block = sizeOf(dim);
-    cuts.push_back(cut);
-  }
-  value = p.sliceBlock(loc, value, cuts);
+  SmallVector<Partitioner::Window> windows;
+  for (auto [size, before, after] :
+       llvm::zip(global.getShape(), now.dims, sliced.dims))
+    windows.push_back({p.cutOf(size, before), p.cutOf(size, after)});
+  value = p.sliceWindows(loc, value, windows);
   p.setPhase(value.getDefiningOp());
-  pending.clear();
+  now = sliced;
+}
+
+void ReshardWalk::permute(const ReshardStep &step) {
+  SmallVector<int64_t> sources =
+      findPermuteSources(global, now, step.after, step.axes, p.mesh);
+  auto op = pm::CollectivePermuteOp::create(
+      p.builder, loc, value.getType(), value, p.axesAttr(step.axes),
+      p.builder.getDenseI64ArrayAttr(sources), p.mesh.symbol());
+  p.setPhase(op);
+  value = op;
 }
 
 void ReshardWalk::take(const ReshardStep &step) {
-  bool isDimStep = step.kind != ReshardStep::AllReduce;
-  if (step.kind != ReshardStep::Slice)
-    slice();
-  if (isDimStep) {
-    DimCut &cut = now.dims[step.dim];
-    if (step.kind == ReshardStep::AllGather)
-      cut.axes.truncate(cut.axes.size() - step.axes.size());
-    else
-      cut.axes.append(step.axes);
-    cut.block = blockOf(step.dim, cut.axes);
+  if (step.kind == StepKind::Slice) {
+    sliced = step.after;
+    return;
   }
+  slice();
+  auto type = cast<RankedTensorType>(value.getType()).clone(step.shape);
+  auto dim = [&](unsigned number) {
+    return p.builder.getI64IntegerAttr(number);
+  };
+  ArrayAttr axes = p.axesAttr(step.axes);
   switch (step.kind) {
-  case ReshardStep::Slice:
-    pending.resize(global.getRank());
-    pending[step.dim].append(step.axes);
-    return;
-  case ReshardStep::AllReduce:
-    value = p.allReduce(loc, value, source.kind, step.axes);
-    return;
-  case ReshardStep::AllGather:
-    value = p.allGather(loc, value, step.dim, sizeOf(step.dim), step.axes);
-    return;
-  case ReshardStep::ReduceScatter: {
-    auto type = cast<RankedTensorType>(value.getType());
-    SmallVector<int64_t> shape(type.getShape());
-    shape[step.dim] = sizeOf(step.dim);
-    auto op = pm::ReduceScatterOp::create(
-        p.builder, loc, type.clone(shape), value,
-        pm::ReductionKindAttr::get(p.builder.getContext(), source.kind),
-        p.builder.getI64IntegerAttr(step.dim), p.axesAttr(step.axes),
-        p.mesh.symbol());
-    p.setPhase(op);
-    value = op;
-    return;
+  case StepKind::Slice:
+    break;
+  case StepKind::AllReduce:
+    value = p.allReduce(loc, value, now.kind, step.axes);
+    break;
+  case StepKind::AllGather:
+    exchange<pm::AllGatherOp>(type, dim(step.dim), axes, p.mesh.symbol());
+    break;
+  case StepKind::ReduceScatter:
+    exchange<pm::ReduceScatterOp>(
+        type, pm::ReductionKindAttr::get(p.builder.getContext(), now.kind),
+        dim(step.dim), axes, p.mesh.symbol());
+    break;
+  case StepKind::AllToAll:
+    exchange<pm::AllToAllOp>(type, dim(step.split), dim(step.dim), axes,
+                             p.mesh.symbol());
+    break;
+  case StepKind::Permute:
+    permute(step);
+    break;
   }
-  }
+  now = sliced = step.after;
 }
 
 Value Partitioner::reshard(Operation *op, Value value, RankedTensorType global,
@@ -151,14 +147,14 @@ Value Partitioner::reshard(Operation *op, Value value, RankedTensorType global,
   };
   ValueSharding source = onlyCutting(from), target = onlyCutting(to);
   std::string error;
-  auto steps = findReshard(global, source, target, mesh, error);
+  auto steps = reshards.find(global, source, target, error);
   if (failed(steps)) {
     op->emitError("cannot reshard from ")
         << from.toAttr(mesh) << " to " << to.toAttr(mesh) << ": " << error;
     return {};
   }
-  ReshardWalk walk(*this, op->getLoc(), value, global, source, target);
-  for (const ReshardStep &step : *steps)
+  ReshardWalk walk(*this, op->getLoc(), value, global, source);
+  for (const ReshardStep &step : **steps)
     walk.take(step);
   return walk.finish();
 }
