@@ -193,6 +193,73 @@ static LogicalResult reduceScatter(Evaluator &evaluator, Operation *op,
   return success();
 }
 
+static LogicalResult allToAll(Evaluator &evaluator, Operation *op,
+                              ArrayRef<unsigned> active) {
+  auto exchange = cast<pm::AllToAllOp>(op);
+  const RankGrid &grid = evaluator.getGrid();
+  auto axes = getAxes(grid, op, exchange.getAxes());
+  if (failed(axes))
+    return failure();
+  auto before = cast<RankedTensorType>(exchange.getInput().getType());
+  auto after = cast<RankedTensorType>(exchange.getResult().getType());
+  int64_t split = exchange.getSplit(), concat = exchange.getConcat();
+  // The joined dimension whole, the other one not yet cut.
+  SmallVector<int64_t> shape(before.getShape());
+  shape[concat] = after.getDimSize(concat);
+  const RankTensors parts = evaluator.lookup(exchange.getInput());
+  RankTensors results(grid.getNumRanks());
+  auto evaluate = [&](ArrayRef<unsigned> group) {
+    Tensor whole = Tensor::poison(before.clone(shape));
+    for (unsigned member : group)
+      copyBlock(parts[member], whole, concat, getBlock(grid, *axes, member));
+    for (unsigned member : group) {
+      results[member] = Tensor::poison(after);
+      copyBlock(whole, results[member], split, getBlock(grid, *axes, member));
+    }
+  };
+  if (failed(forEachGroup(grid, op, *axes, active, evaluate)))
+    return failure();
+  evaluator.bindOn(exchange.getResult(), results, active);
+  return success();
+}
+
+static LogicalResult collectivePermute(Evaluator &evaluator, Operation *op,
+                                       ArrayRef<unsigned> active) {
+  auto permute = cast<pm::CollectivePermuteOp>(op);
+  const RankGrid &grid = evaluator.getGrid();
+  auto axes = getAxes(grid, op, permute.getAxes());
+  if (failed(axes))
+    return failure();
+  const RankTensors parts = evaluator.lookup(permute.getInput());
+  RankTensors results(grid.getNumRanks());
+  ArrayRef<int64_t> sources = permute.getSources();
+  bool fits = true;
+  auto evaluate = [&](ArrayRef<unsigned> group) {
+    fits &= group.size() == sources.size();
+    if (!fits)
+      return;
+    SmallVector<unsigned> byBlock(group.size());
+    for (unsigned member : group)
+      byBlock[getBlock(grid, *axes, member)] = member;
+    for (unsigned member : group) {
+      int64_t source = sources[getBlock(grid, *axes, member)];
+      results[member] =
+          source < 0 ? Tensor::splat(cast<RankedTensorType>(
+                                         permute.getResult().getType()),
+                                     0)
+                     : parts[byBlock[source]];
+    }
+  };
+  if (failed(forEachGroup(grid, op, *axes, active, evaluate)))
+    return failure();
+  if (!fits)
+    return op->emitError("names the sources of ")
+           << sources.size()
+           << " members, but the mesh that the program runs on has others";
+  evaluator.bindOn(permute.getResult(), results, active);
+  return success();
+}
+
 /// An id outside of the table is an error of the data.
 static LogicalResult checkIds(Operation *op, const Tensor &ids, int64_t rows) {
   for (int64_t i = 0, e = ids.size(); i < e; ++i)
@@ -223,6 +290,8 @@ void registerPMOps(OpRegistry &registry) {
   registry.addRanked("pm.all_reduce", allReduce);
   registry.addRanked("pm.all_gather", allGather);
   registry.addRanked("pm.reduce_scatter", reduceScatter);
+  registry.addRanked("pm.all_to_all", allToAll);
+  registry.addRanked("pm.collective_permute", collectivePermute);
   registry.addLocal("pm.embedding", embedding);
 }
 

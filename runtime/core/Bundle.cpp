@@ -142,12 +142,70 @@ static int64_t operandsOf(uint32_t opcode) {
   case PMRT_OP_COPY:
   case PMRT_OP_ALL_GATHER:
   case PMRT_OP_REDUCE_SCATTER:
+  case PMRT_OP_ALL_TO_ALL:
+  case PMRT_OP_PERMUTE:
     return 2;
   case PMRT_OP_ZERO:
     return 1;
   default:
     return -1;
   }
+}
+
+/// The members of a communicator.
+static uint64_t membersOf(const pmrt_role &role, uint32_t communicator) {
+  const pmrt_communicator &info = role.communicators[communicator];
+  uint64_t members = 1;
+  for (uint32_t i = 0; i < info.num_axes; ++i)
+    members *= role.axes[info.axes[i]].size;
+  return members;
+}
+
+/// What is wrong with an exchange that moves blocks, or nothing.
+static std::string exchangeProblem(const pmrt_role &role,
+                                   const pmrt_instruction &instruction) {
+  bool isPermute = instruction.opcode == PMRT_OP_PERMUTE;
+  const auto *exchange =
+      static_cast<const pmrt_all_to_all *>(instruction.descriptor);
+  const auto *permute =
+      static_cast<const pmrt_permute *>(instruction.descriptor);
+  uint32_t communicator =
+      isPermute ? permute->communicator : exchange->communicator;
+  uint32_t dtype = isPermute ? permute->dtype : exchange->dtype;
+  if (communicator >= role.num_communicators)
+    return cat("uses communicator ", communicator, " of ",
+               role.num_communicators);
+  if (dtype > PMRT_C128)
+    return cat("has the unknown element ", dtypeName(dtype));
+  uint64_t size = elementSize(dtypeName(dtype));
+  uint64_t members = membersOf(role, communicator);
+  uint64_t counts[2] = {};
+  if (isPermute) {
+    if (permute->num_members != members)
+      return cat("names the sources of ", permute->num_members, " members of ",
+                 members);
+    for (uint64_t i = 0; i < members; ++i)
+      if (permute->sources[i] < -1 ||
+          permute->sources[i] >= static_cast<int64_t>(members))
+        return cat("has the source ", permute->sources[i], " of ", members,
+                   " members");
+    counts[0] = counts[1] = permute->count;
+  } else {
+    if (exchange->split_piece * members < exchange->split_size ||
+        exchange->concat_piece * members < exchange->concat_size)
+      return cat("has pieces of ", exchange->split_piece, " and ",
+                 exchange->concat_piece, " elements, of which ", members,
+                 " are less than ", exchange->split_size, " and ",
+                 exchange->concat_size);
+    uint64_t rest = exchange->outer * exchange->middle * exchange->inner;
+    counts[0] = rest * exchange->split_size * exchange->concat_piece;
+    counts[1] = rest * exchange->split_piece * exchange->concat_size;
+  }
+  for (uint32_t o = 0; o < 2; ++o)
+    if (counts[o] * size > instruction.operands[o].bytes)
+      return cat("has an operand ", o, " of ", instruction.operands[o].bytes,
+                 " bytes, but ", counts[o], " elements are moved");
+  return "";
 }
 
 void checkRole(const pmrt_role &role, const RoleInfo &info,
@@ -229,7 +287,7 @@ void checkRole(const pmrt_role &role, const RoleInfo &info,
                    instruction.location ? instruction.location : "", ")");
       };
       if (instruction.opcode < PMRT_OP_GEMM ||
-          instruction.opcode > PMRT_OP_REDUCE_SCATTER)
+          instruction.opcode > PMRT_OP_PERMUTE)
         wrong(here(), " has the unknown opcode ", instruction.opcode);
       int64_t expected = operandsOf(instruction.opcode);
       if (expected >= 0 && instruction.num_operands != expected)
@@ -260,6 +318,11 @@ void checkRole(const pmrt_role &role, const RoleInfo &info,
           wrong(here(), ": operand ", o, " ends at byte ",
                 operand.offset + operand.bytes, " of ", place, " with ", limit);
       }
+      if (instruction.opcode == PMRT_OP_ALL_TO_ALL ||
+          instruction.opcode == PMRT_OP_PERMUTE)
+        if (std::string problem = exchangeProblem(role, instruction);
+            !problem.empty())
+          wrong(here(), " ", problem);
       if (collects) {
         const auto &collective =
             *static_cast<const pmrt_collective *>(instruction.descriptor);

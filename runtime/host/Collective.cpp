@@ -25,25 +25,55 @@ uint64_t dtypeSize(uint32_t dtype) {
 const char *collectiveName(uint32_t opcode) {
   return opcode == PMRT_OP_ALL_GATHER       ? "all-gather"
          : opcode == PMRT_OP_REDUCE_SCATTER ? "reduce-scatter"
+         : opcode == PMRT_OP_ALL_TO_ALL     ? "all-to-all"
+         : opcode == PMRT_OP_PERMUTE        ? "permute"
                                             : "all-reduce";
 }
 
+/// FNV-1a over whole numbers.
+static uint64_t digest(uint64_t before, uint64_t number) {
+  return (before ^ number) * 1099511628211u;
+}
+static constexpr uint64_t emptyDigest = 14695981039346656037u;
+
 Signature signatureOf(const pmrt_instruction &instruction) {
-  const pmrt_collective &collective = collectiveOf(instruction);
   Signature signature = {};
   signature.opcode = instruction.opcode;
+  signature.numOperands = instruction.num_operands;
+  signature.counts = emptyDigest;
+  if (instruction.opcode == PMRT_OP_ALL_TO_ALL) {
+    const pmrt_all_to_all &exchange = allToAllOf(instruction);
+    signature.sequence = exchange.sequence;
+    signature.dtype = exchange.dtype;
+    signature.outer = exchange.outer;
+    signature.elements = exchange.outer * exchange.middle * exchange.inner *
+                         exchange.split_size * exchange.concat_piece;
+    for (uint64_t size :
+         {uint64_t(exchange.split_first), exchange.middle, exchange.inner,
+          exchange.split_size, exchange.split_piece, exchange.concat_size,
+          exchange.concat_piece})
+      signature.counts = digest(signature.counts, size);
+    return signature;
+  }
+  if (instruction.opcode == PMRT_OP_PERMUTE) {
+    const pmrt_permute &permute = permuteOf(instruction);
+    signature.sequence = permute.sequence;
+    signature.dtype = permute.dtype;
+    signature.elements = permute.count;
+    for (uint32_t i = 0; i < permute.num_members; ++i)
+      signature.counts =
+          digest(signature.counts, static_cast<uint64_t>(permute.sources[i]));
+    return signature;
+  }
+  const pmrt_collective &collective = collectiveOf(instruction);
   signature.sequence = collective.sequence;
   signature.dtype = collective.dtype;
   signature.reduction = collective.reduction;
-  signature.numOperands = instruction.num_operands;
   bool reduce = instruction.opcode == PMRT_OP_ALL_REDUCE;
   signature.outer = reduce ? 1 : collective.outer;
-  // FNV-1a over whole counts.
-  signature.counts = 14695981039346656037u;
   for (uint32_t i = 0; i < instruction.num_operands; ++i) {
     signature.elements += collective.counts[i];
-    signature.counts =
-        (signature.counts ^ collective.counts[i]) * 1099511628211u;
+    signature.counts = digest(signature.counts, collective.counts[i]);
   }
   return signature;
 }
@@ -63,10 +93,22 @@ std::string mismatch(const Signature &a, const Signature &b) {
     return cat(a.outer, " rows against ", b.outer);
   if (a.elements != b.elements)
     return cat(a.elements, " elements against ", b.elements);
-  return a.counts != b.counts ? "operands of other sizes" : "";
+  if (a.counts != b.counts)
+    return a.opcode == PMRT_OP_PERMUTE ? "other sources"
+                                       : "operands of other sizes";
+  return "";
 }
 
 uint64_t operandBytes(const pmrt_instruction &instruction) {
+  if (instruction.opcode == PMRT_OP_ALL_TO_ALL) {
+    const pmrt_all_to_all &exchange = allToAllOf(instruction);
+    return exchange.outer * exchange.middle * exchange.inner *
+           exchange.split_size * exchange.concat_piece *
+           dtypeSize(exchange.dtype);
+  }
+  if (instruction.opcode == PMRT_OP_PERMUTE)
+    return permuteOf(instruction).count *
+           dtypeSize(permuteOf(instruction).dtype);
   const pmrt_collective &collective = collectiveOf(instruction);
   uint64_t size = dtypeSize(collective.dtype), elements = 0;
   if (instruction.opcode == PMRT_OP_ALL_REDUCE)
@@ -81,12 +123,27 @@ uint64_t operandBytes(const pmrt_instruction &instruction) {
 
 double wireBytes(const pmrt_instruction &instruction, int64_t members) {
   auto bytes = static_cast<double>(operandBytes(instruction));
+  auto pieceBytes = [](uint64_t elements, uint32_t dtype) {
+    return static_cast<double>(elements * dtypeSize(dtype));
+  };
   auto others = static_cast<double>(members - 1);
   switch (instruction.opcode) {
   case PMRT_OP_ALL_GATHER:
     return others * bytes;
-  case PMRT_OP_REDUCE_SCATTER:
-    return others / static_cast<double>(members) * bytes;
+  case PMRT_OP_REDUCE_SCATTER: {
+    const pmrt_collective &collective = collectiveOf(instruction);
+    return others * pieceBytes(collective.outer * collective.counts[0],
+                               collective.dtype);
+  }
+  case PMRT_OP_ALL_TO_ALL: {
+    const pmrt_all_to_all &exchange = allToAllOf(instruction);
+    return others * pieceBytes(exchange.outer * exchange.middle *
+                                   exchange.inner * exchange.split_piece *
+                                   exchange.concat_piece,
+                               exchange.dtype);
+  }
+  case PMRT_OP_PERMUTE:
+    return bytes;
   default:
     return 2 * others / static_cast<double>(members) * bytes;
   }

@@ -14,7 +14,7 @@ namespace pipemesh::runtime {
 /// Size of an element of a pmrt_dtype.
 uint64_t dtypeSize(uint32_t dtype);
 
-/// "all-reduce", "all-gather", "reduce-scatter".
+/// "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "permute".
 const char *collectiveName(uint32_t opcode);
 
 /// What the members of a collective must agree on; plain bytes, so that one
@@ -38,13 +38,77 @@ inline int64_t pieceElements(const pmrt_collective &collective, int64_t index) {
   return std::clamp<int64_t>(row - index * piece, 0, piece);
 }
 
+/// The part of a dimension of `size` that the pieces of a member have.
+inline int64_t pieceOf(uint64_t size, uint64_t piece, int64_t index) {
+  return std::clamp<int64_t>(
+      static_cast<int64_t>(size) - index * static_cast<int64_t>(piece), 0,
+      static_cast<int64_t>(piece));
+}
+
+/// Elements that one member of an all-to-all sends to another (or keeps).
+inline int64_t exchangedElements(const pmrt_all_to_all &exchange, int64_t from,
+                                 int64_t to) {
+  return static_cast<int64_t>(exchange.outer * exchange.middle *
+                              exchange.inner) *
+         pieceOf(exchange.concat_size, exchange.concat_piece, from) *
+         pieceOf(exchange.split_size, exchange.split_piece, to);
+}
+
+/// Calls run(before, after, count) for each contiguous run of the elements that
+/// member `from` sends to member `to`: where they begin in the operand of the
+/// one and in the result of the other. Runs are in the same order for both.
+template <typename Run>
+void forEachRun(const pmrt_all_to_all &exchange, int64_t from, int64_t to,
+                Run run) {
+  auto concatBegin = from * static_cast<int64_t>(exchange.concat_piece);
+  auto splitBegin = to * static_cast<int64_t>(exchange.split_piece);
+  int64_t concat = pieceOf(exchange.concat_size, exchange.concat_piece, from);
+  int64_t split = pieceOf(exchange.split_size, exchange.split_piece, to);
+  if (concat <= 0 || split <= 0)
+    return;
+  bool splitFirst = exchange.split_first != 0;
+  // The first of the two dimensions is walked along, the second one and what
+  // lies inside of it are a run.
+  int64_t firsts = splitFirst ? split : concat;
+  int64_t length =
+      (splitFirst ? concat : split) * static_cast<int64_t>(exchange.inner);
+  for (uint64_t outer = 0; outer < exchange.outer; ++outer)
+    for (int64_t first = 0; first < firsts; ++first)
+      for (uint64_t middle = 0; middle < exchange.middle; ++middle) {
+        int64_t before, after;
+        if (splitFirst) {
+          before = ((outer * exchange.split_size + splitBegin + first) *
+                        exchange.middle +
+                    middle) *
+                   exchange.concat_piece;
+          after = ((outer * exchange.split_piece + first) * exchange.middle +
+                   middle) *
+                      exchange.concat_size +
+                  concatBegin;
+        } else {
+          before = ((outer * exchange.concat_piece + first) * exchange.middle +
+                    middle) *
+                       exchange.split_size +
+                   splitBegin;
+          after = ((outer * exchange.concat_size + concatBegin + first) *
+                       exchange.middle +
+                   middle) *
+                  exchange.split_piece;
+        }
+        run(before * static_cast<int64_t>(exchange.inner),
+            after * static_cast<int64_t>(exchange.inner), length);
+      }
+}
+
 /// Bytes of one rank's operands: all of the bucket of an all-reduce, the block
-/// of an all-gather, the whole of a reduce-scatter.
+/// of an all-gather, the whole of a reduce-scatter, what a rank has before an
+/// all-to-all or a permute.
 uint64_t operandBytes(const pmrt_instruction &instruction);
 
 /// Bytes that one rank sends in a collective of `members` ranks by the usual
 /// algorithms: all-reduce 2(n-1)/n of the operand, all-gather n-1 operands,
-/// reduce-scatter (n-1)/n of it.
+/// reduce-scatter and all-to-all (n-1)/n of it, padded to equal pieces; a
+/// permute all of it.
 double wireBytes(const pmrt_instruction &instruction, int64_t members);
 
 } // namespace pipemesh::runtime

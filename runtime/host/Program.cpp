@@ -34,6 +34,12 @@ std::string describe(const pmrt_instruction &instruction) {
   case PMRT_OP_REDUCE_SCATTER:
     text = "reduce-scatter";
     break;
+  case PMRT_OP_ALL_TO_ALL:
+    text = "all-to-all";
+    break;
+  case PMRT_OP_PERMUTE:
+    text = "permute";
+    break;
   case PMRT_OP_COPY:
     text = "copy";
     break;

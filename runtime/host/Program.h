@@ -60,7 +60,9 @@ private:
 inline bool isCollective(const pmrt_instruction &instruction) {
   return instruction.opcode == PMRT_OP_ALL_REDUCE ||
          instruction.opcode == PMRT_OP_ALL_GATHER ||
-         instruction.opcode == PMRT_OP_REDUCE_SCATTER;
+         instruction.opcode == PMRT_OP_REDUCE_SCATTER ||
+         instruction.opcode == PMRT_OP_ALL_TO_ALL ||
+         instruction.opcode == PMRT_OP_PERMUTE;
 }
 
 inline bool runsOnce(const pmrt_body &body) {
@@ -79,9 +81,31 @@ inline const pmrt_kernel &kernelOf(const pmrt_instruction &instruction) {
   return *static_cast<const pmrt_kernel *>(instruction.descriptor);
 }
 
+/// Of an all-reduce, an all-gather or a reduce-scatter.
 inline const pmrt_collective &
 collectiveOf(const pmrt_instruction &instruction) {
   return *static_cast<const pmrt_collective *>(instruction.descriptor);
+}
+
+inline const pmrt_all_to_all &
+allToAllOf(const pmrt_instruction &instruction) {
+  return *static_cast<const pmrt_all_to_all *>(instruction.descriptor);
+}
+
+inline const pmrt_permute &permuteOf(const pmrt_instruction &instruction) {
+  return *static_cast<const pmrt_permute *>(instruction.descriptor);
+}
+
+/// Of any collective.
+inline uint32_t communicatorOf(const pmrt_instruction &instruction) {
+  switch (instruction.opcode) {
+  case PMRT_OP_ALL_TO_ALL:
+    return allToAllOf(instruction).communicator;
+  case PMRT_OP_PERMUTE:
+    return permuteOf(instruction).communicator;
+  default:
+    return collectiveOf(instruction).communicator;
+  }
 }
 
 } // namespace pipemesh::runtime

@@ -258,6 +258,8 @@ void Rank::runAction(uint64_t index) {
     case PMRT_OP_ALL_REDUCE:
     case PMRT_OP_ALL_GATHER:
     case PMRT_OP_REDUCE_SCATTER:
+    case PMRT_OP_ALL_TO_ALL:
+    case PMRT_OP_PERMUTE:
       time.collectives += spent;
       break;
     default:
@@ -291,8 +293,10 @@ uint64_t Rank::execute(uint32_t body, uint64_t index, void *const *pointers) {
     break;
   case PMRT_OP_ALL_REDUCE:
   case PMRT_OP_ALL_GATHER:
-  case PMRT_OP_REDUCE_SCATTER: {
-    uint32_t communicator = collectiveOf(instruction).communicator;
+  case PMRT_OP_REDUCE_SCATTER:
+  case PMRT_OP_ALL_TO_ALL:
+  case PMRT_OP_PERMUTE: {
+    uint32_t communicator = communicatorOf(instruction);
     return groups[communicator]->run(memberIndex[communicator], instruction,
                                      pointers, pool, patience);
   }

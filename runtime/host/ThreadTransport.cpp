@@ -51,6 +51,12 @@ uint64_t ThreadGroup::run(int64_t member, const pmrt_instruction &instruction,
   case PMRT_OP_REDUCE_SCATTER:
     reduceScatter(member, instruction, pool);
     break;
+  case PMRT_OP_ALL_TO_ALL:
+    allToAll(member, instruction, pool);
+    break;
+  case PMRT_OP_PERMUTE:
+    permute(member, instruction, pool);
+    break;
   default:
     allReduce(member, instruction, pool);
   }
@@ -155,6 +161,46 @@ void ThreadGroup::reduceScatter(int64_t member,
                  arrays.data(), size(), last - first, collective.dtype,
                  collective.reduction);
     }
+  });
+}
+
+void ThreadGroup::allToAll(int64_t member, const pmrt_instruction &instruction,
+                           ThreadPool &pool) {
+  const pmrt_all_to_all &exchange = allToAllOf(instruction);
+  auto size = static_cast<int64_t>(dtypeSize(exchange.dtype));
+  auto *to = static_cast<std::byte *>(calls[member].pointers[1]);
+  constexpr int64_t leastBytes = 1 << 18;
+  int64_t parts = std::clamp<int64_t>(
+      static_cast<int64_t>(operandBytes(instruction)) / leastBytes, 1,
+      std::min<int64_t>(pool.threads(), this->size()));
+  pool.run(parts, [&](int64_t part, int) {
+    for (int64_t other = part; other < this->size(); other += parts) {
+      const auto *from =
+          static_cast<const std::byte *>(calls[other].pointers[0]);
+      forEachRun(exchange, other, member,
+                 [&](int64_t before, int64_t after, int64_t count) {
+                   std::memcpy(to + after * size, from + before * size,
+                               count * size);
+                 });
+    }
+  });
+}
+
+void ThreadGroup::permute(int64_t member, const pmrt_instruction &instruction,
+                          ThreadPool &pool) {
+  auto bytes = static_cast<int64_t>(operandBytes(instruction));
+  int32_t source = permuteOf(instruction).sources[member];
+  auto *to = static_cast<std::byte *>(calls[member].pointers[1]);
+  const auto *from =
+      source < 0 ? nullptr
+                 : static_cast<const std::byte *>(calls[source].pointers[0]);
+  constexpr int64_t part = 1 << 20;
+  pool.run((bytes + part - 1) / part, [&](int64_t i, int) {
+    int64_t length = std::min(part, bytes - i * part);
+    if (from)
+      std::memcpy(to + i * part, from + i * part, length);
+    else
+      std::memset(to + i * part, 0, length);
   });
 }
 

@@ -21,7 +21,8 @@ public:
   /// All members meet, each does its part, and all meet again: member j of an
   /// all-reduce reduces the j-th part of the elements of all operands and
   /// writes it to all members; of a reduce-scatter it reduces its own block; of
-  /// an all-gather it copies every member's block.
+  /// an all-gather, an all-to-all or a permute it copies what it needs of the
+  /// others.
   uint64_t run(int64_t member, const pmrt_instruction &instruction,
                void *const *pointers, ThreadPool &pool,
                const Patience &patience) override;
@@ -51,6 +52,10 @@ private:
                  ThreadPool &pool);
   void reduceScatter(int64_t member, const pmrt_instruction &instruction,
                      ThreadPool &pool);
+  void allToAll(int64_t member, const pmrt_instruction &instruction,
+                ThreadPool &pool);
+  void permute(int64_t member, const pmrt_instruction &instruction,
+               ThreadPool &pool);
 
   std::vector<Call> calls;
   Barrier barrier;

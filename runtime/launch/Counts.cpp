@@ -29,7 +29,7 @@ static json number(double value) {
 static json collectiveCounts(const pmrt_role &role, const pmrt_body &body,
                              const pmrt_instruction &instruction, double runs) {
   const pmrt_communicator &communicator =
-      role.communicators[collectiveOf(instruction).communicator];
+      role.communicators[communicatorOf(instruction)];
   json axes = json::array();
   int64_t members = 1;
   for (uint32_t i = 0; i < communicator.num_axes; ++i) {

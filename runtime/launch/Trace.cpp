@@ -15,7 +15,7 @@ static std::vector<int64_t> peersOf(const Mesh &mesh, const pmrt_role &role,
                                     int64_t rank,
                                     const pmrt_instruction &instruction) {
   const pmrt_communicator &communicator =
-      role.communicators[collectiveOf(instruction).communicator];
+      role.communicators[communicatorOf(instruction)];
   std::vector<int64_t> members = mesh.group(
       rank, std::vector<uint32_t>(communicator.axes,
                                   communicator.axes + communicator.num_axes));
@@ -98,6 +98,8 @@ static std::string traceEvents(Job &job, uint64_t origin) {
       case PMRT_OP_ALL_REDUCE:
       case PMRT_OP_ALL_GATHER:
       case PMRT_OP_REDUCE_SCATTER:
+      case PMRT_OP_ALL_TO_ALL:
+      case PMRT_OP_PERMUTE:
         name = collectiveName(instruction.opcode);
         category = "collective";
         arguments["bytes"] = operandBytes(instruction);

@@ -114,6 +114,10 @@ uint64_t MpiGroup::run(int64_t member, const pmrt_instruction &instruction,
     return waited + largeAllGather(member, instruction, pointers, patience);
   case PMRT_OP_REDUCE_SCATTER:
     return waited + largeReduceScatter(member, instruction, pointers, patience);
+  case PMRT_OP_ALL_TO_ALL:
+    return waited + largeAllToAll(member, instruction, pointers, patience);
+  case PMRT_OP_PERMUTE:
+    return waited + largePermute(member, instruction, pointers, patience);
   default:
     return waited + largeAllReduce(member, instruction, pointers, patience);
   }
@@ -122,6 +126,28 @@ uint64_t MpiGroup::run(int64_t member, const pmrt_instruction &instruction,
 void MpiGroup::useSmall(int64_t member, const pmrt_instruction &instruction,
                         void *const *pointers,
                         const std::vector<const void *> &all) {
+  if (instruction.opcode == PMRT_OP_ALL_TO_ALL) {
+    const pmrt_all_to_all &exchange = allToAllOf(instruction);
+    uint64_t size = dtypeSize(exchange.dtype);
+    auto *to = static_cast<std::byte *>(pointers[1]);
+    for (int64_t other = 0; other < this->size(); ++other)
+      forEachRun(exchange, other, member,
+                 [&](int64_t before, int64_t after, int64_t count) {
+                   std::memcpy(to + after * size,
+                               static_cast<const std::byte *>(all[other]) +
+                                   before * size,
+                               count * size);
+                 });
+    return;
+  }
+  if (instruction.opcode == PMRT_OP_PERMUTE) {
+    int32_t source = permuteOf(instruction).sources[member];
+    if (source < 0)
+      std::memset(pointers[1], 0, operandBytes(instruction));
+    else
+      std::memcpy(pointers[1], all[source], operandBytes(instruction));
+    return;
+  }
   const pmrt_collective &collective = collectiveOf(instruction);
   uint64_t bytes = dtypeSize(collective.dtype);
   uint64_t piece = collective.counts[0] * bytes;
@@ -288,6 +314,81 @@ uint64_t MpiGroup::largeReduceScatter(int64_t member,
   copyRows(static_cast<std::byte *>(pointers[1]), piece, whole.data(),
            valid(member), rows, valid(member));
   return waited;
+}
+
+uint64_t MpiGroup::largeAllToAll(int64_t member,
+                                 const pmrt_instruction &instruction,
+                                 void *const *pointers,
+                                 const Patience &patience) {
+  const pmrt_all_to_all &exchange = allToAllOf(instruction);
+  uint64_t size = dtypeSize(exchange.dtype);
+  const auto *before = static_cast<const std::byte *>(pointers[0]);
+  auto *after = static_cast<std::byte *>(pointers[1]);
+  // What goes to each member, and what comes from it, behind each other.
+  std::vector<uint64_t> out(this->size() + 1), in(this->size() + 1);
+  for (int64_t other = 0; other < this->size(); ++other) {
+    out[other + 1] =
+        out[other] + exchangedElements(exchange, member, other) * size;
+    in[other + 1] =
+        in[other] + exchangedElements(exchange, other, member) * size;
+  }
+  pack.resize(std::max<size_t>(pack.size(), out.back()));
+  staging.resize(std::max<size_t>(staging.size(), in.back()));
+  for (int64_t other = 0; other < this->size(); ++other) {
+    std::byte *to = pack.data() + out[other];
+    forEachRun(exchange, member, other,
+               [&](int64_t from, int64_t place, int64_t count) {
+                 if (other == member)
+                   std::memcpy(after + place * size, before + from * size,
+                               count * size);
+                 else
+                   std::memcpy(to, before + from * size, count * size);
+                 to += count * size;
+               });
+  }
+  uint64_t waited = this->exchange(
+      member, Data,
+      [&](int64_t other) {
+        return Piece{staging.data() + in[other], in[other + 1] - in[other]};
+      },
+      [&](int64_t other) {
+        return Piece{pack.data() + out[other], out[other + 1] - out[other]};
+      },
+      patience);
+  for (int64_t other = 0; other < this->size(); ++other) {
+    const std::byte *from = staging.data() + in[other];
+    if (other != member)
+      forEachRun(exchange, other, member,
+                 [&](int64_t, int64_t place, int64_t count) {
+                   std::memcpy(after + place * size, from, count * size);
+                   from += count * size;
+                 });
+  }
+  return waited;
+}
+
+uint64_t MpiGroup::largePermute(int64_t member,
+                                const pmrt_instruction &instruction,
+                                void *const *pointers,
+                                const Patience &patience) {
+  const pmrt_permute &permute = permuteOf(instruction);
+  uint64_t bytes = operandBytes(instruction);
+  int32_t source = permute.sources[member];
+  auto *own = static_cast<std::byte *>(pointers[0]);
+  auto *received = static_cast<std::byte *>(pointers[1]);
+  if (source < 0)
+    std::memset(received, 0, bytes);
+  else if (source == member)
+    std::memcpy(received, own, bytes);
+  return exchange(
+      member, Data,
+      [&](int64_t other) {
+        return Piece{received, other == source ? bytes : 0};
+      },
+      [&](int64_t other) {
+        return Piece{own, permute.sources[other] == member ? bytes : 0};
+      },
+      patience);
 }
 
 } // namespace pipemesh::runtime

@@ -47,6 +47,10 @@ private:
   uint64_t largeReduceScatter(int64_t member,
                               const pmrt_instruction &instruction,
                               void *const *pointers, const Patience &patience);
+  uint64_t largeAllToAll(int64_t member, const pmrt_instruction &instruction,
+                         void *const *pointers, const Patience &patience);
+  uint64_t largePermute(int64_t member, const pmrt_instruction &instruction,
+                        void *const *pointers, const Patience &patience);
   void useSmall(int64_t member, const pmrt_instruction &instruction,
                 void *const *pointers, const std::vector<const void *> &all);
 

@@ -21,6 +21,9 @@ struct CollectiveCase {
   /// result, filled with `untouched`.
   std::vector<std::vector<std::vector<float>>> operands;
   std::vector<std::vector<std::vector<float>>> expected;
+  /// Of an all-to-all, and the sources of a permute.
+  pmrt_all_to_all exchange = {};
+  std::vector<int32_t> sources = {};
 };
 
 inline constexpr float untouched = -77;
@@ -95,6 +98,68 @@ inline CollectiveCase reduceScatterCase(int64_t members, uint64_t piece,
   return made;
 }
 
+/// A tensor of outer x a x middle x b x inner, of which the members hold pieces of
+/// one dimension before and of the other one after. Which element is where is
+/// computed index by index.
+inline CollectiveCase allToAllCase(int64_t members, bool splitFirst,
+                                   uint64_t split, uint64_t concat,
+                                   uint64_t outer, uint64_t middle,
+                                   uint64_t inner) {
+  auto parts = static_cast<uint64_t>(members);
+  CollectiveCase made{"all-to-all", PMRT_OP_ALL_TO_ALL, {split, concat}, outer,
+                      {}, {}};
+  uint64_t splitPiece = (split + parts - 1) / parts;
+  uint64_t concatPiece = (concat + parts - 1) / parts;
+  made.exchange = {0,     PMRT_F32, 0,     splitFirst ? 1u : 0u,
+                   outer, middle,   inner, split,
+                   splitPiece, concat, concatPiece};
+  auto place = [&](uint64_t o, uint64_t s, uint64_t m, uint64_t c, uint64_t i,
+                   uint64_t splits, uint64_t concats) {
+    uint64_t first = splitFirst ? s : c, second = splitFirst ? c : s;
+    uint64_t firsts = splitFirst ? splits : concats;
+    uint64_t seconds = splitFirst ? concats : splits;
+    return (((o * firsts + first) * middle + m) * seconds + second) * inner + i;
+  };
+  uint64_t rest = outer * middle * inner;
+  for (uint64_t m = 0; m < parts; ++m) {
+    made.operands.push_back(
+        {memberValues(rest * split * concatPiece, m + 1),
+         std::vector<float>(rest * splitPiece * concat, untouched)});
+    made.expected.push_back(made.operands.back());
+  }
+  for (uint64_t o = 0; o < outer; ++o)
+    for (uint64_t s = 0; s < split; ++s)
+      for (uint64_t m = 0; m < middle; ++m)
+        for (uint64_t c = 0; c < concat; ++c)
+          for (uint64_t i = 0; i < inner; ++i)
+            made.expected[s / splitPiece][1][place(o, s % splitPiece, m, c, i,
+                                                   splitPiece, concat)] =
+                made.operands[c / concatPiece][0][place(
+                    o, s, m, c % concatPiece, i, split, concatPiece)];
+  return made;
+}
+
+/// The last member gets zero, where there are several; others what stands
+/// `shift` members behind them.
+inline CollectiveCase permuteCase(int64_t members, int64_t shift,
+                                  uint64_t count) {
+  CollectiveCase made{"permute", PMRT_OP_PERMUTE, {count}, 1, {}, {}};
+  for (int64_t m = 0; m < members; ++m) {
+    made.operands.push_back({memberValues(count, m + 1),
+                             std::vector<float>(count, untouched)});
+    bool isLast = m > 0 && m + 1 == members;
+    made.sources.push_back(
+        isLast ? -1 : static_cast<int32_t>((m + shift) % members));
+  }
+  for (int64_t m = 0; m < members; ++m) {
+    int32_t source = made.sources[m];
+    made.expected.push_back(
+        {made.operands[m][0], source < 0 ? std::vector<float>(count, 0)
+                                         : made.operands[source][0]});
+  }
+  return made;
+}
+
 /// Small ones and large ones, rows with padding and pieces that are empty.
 inline std::vector<CollectiveCase> collectiveCases(int64_t members) {
   auto parts = static_cast<uint64_t>(members);
@@ -108,7 +173,16 @@ inline std::vector<CollectiveCase> collectiveCases(int64_t members) {
           reduceScatterCase(members, 4, 4 * parts, 2),
           reduceScatterCase(members, 6, 7, 3),
           reduceScatterCase(members, 2500, 2500 * parts - 900, 4),
-          reduceScatterCase(members, 50000, 50000 * parts - 1, 1)};
+          reduceScatterCase(members, 50000, 50000 * parts - 1, 1),
+          allToAllCase(members, true, 4 * parts, 2 * parts, 1, 1, 1),
+          allToAllCase(members, false, 2 * parts, 3 * parts, 2, 3, 2),
+          allToAllCase(members, true, 7, 5, 2, 1, 3),
+          allToAllCase(members, false, 3, 10, 1, 2, 1),
+          allToAllCase(members, true, 301, 203, 2, 2, 1),
+          allToAllCase(members, false, 130, 97, 3, 1, 5),
+          permuteCase(members, 1, 100),
+          permuteCase(members, 0, 7),
+          permuteCase(members, members - 1, 70001)};
 }
 
 /// Runs a case as one member; returns what is wrong with the result, or "".
@@ -120,6 +194,17 @@ inline std::string runCase(const CollectiveCase &which, Group &group,
   instruction.opcode = which.opcode;
   instruction.num_operands = which.operands[member].size();
   instruction.descriptor = &collective;
+  pmrt_permute permute = {
+      0,
+      PMRT_F32,
+      0,
+      static_cast<uint32_t>(which.sources.size()),
+      which.counts[0],
+      which.sources.data()};
+  if (which.opcode == PMRT_OP_ALL_TO_ALL)
+    instruction.descriptor = &which.exchange;
+  else if (which.opcode == PMRT_OP_PERMUTE)
+    instruction.descriptor = &permute;
   instruction.location = "here";
   std::vector<std::vector<float>> own = which.operands[member];
   std::vector<void *> pointers;

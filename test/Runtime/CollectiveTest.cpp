@@ -3,6 +3,7 @@
 #include "CollectiveCases.h"
 #include "Fixture.h"
 
+#include "host/Collective.h"
 #include "host/Reduce.h"
 #include "host/ThreadTransport.h"
 
@@ -131,6 +132,44 @@ TEST(Collectives, HaveTheBitsOfTheOrderOfRanks) {
       for (const std::string &problem : problems)
         EXPECT_EQ(problem, "") << members << " members";
     }
+}
+
+TEST(Collectives, SendWhatTheUsualAlgorithmsSend) {
+  auto bytesOf = [](const CollectiveCase &which, int64_t members) {
+    pmrt_collective collective = {
+        0, PMRT_F32, PMRT_SUM, 0, which.counts.data(), which.outer};
+    pmrt_permute permute = {0, PMRT_F32, 0, uint32_t(members),
+                            which.counts[0], which.sources.data()};
+    pmrt_instruction instruction = {};
+    instruction.opcode = which.opcode;
+    instruction.num_operands = which.operands[0].size();
+    instruction.descriptor = &collective;
+    if (which.opcode == PMRT_OP_ALL_TO_ALL)
+      instruction.descriptor = &which.exchange;
+    if (which.opcode == PMRT_OP_PERMUTE)
+      instruction.descriptor = &permute;
+    return wireBytes(instruction, members);
+  };
+  EXPECT_EQ(bytesOf(allReduceCase(4, {10, 6}), 4), 2 * 3 * 16);
+  EXPECT_EQ(bytesOf(allGatherCase(4, 5, 17, 2), 4), 3 * 40);
+  // Short pieces count as whole ones.
+  EXPECT_EQ(bytesOf(reduceScatterCase(4, 5, 17, 2), 4), 3 * 40);
+  EXPECT_EQ(bytesOf(allToAllCase(4, true, 7, 5, 2, 1, 3), 4),
+            3 * 4 * (2 * 3 * 2 * 2));
+  EXPECT_EQ(bytesOf(permuteCase(4, 1, 10), 4), 40);
+}
+
+TEST(Collectives, RefuseOtherSources) {
+  CollectiveCase a = permuteCase(3, 1, 8), b = permuteCase(3, 2, 8);
+  pmrt_permute first = {0, PMRT_F32, 0, 3, 8, a.sources.data()},
+               second = {0, PMRT_F32, 0, 3, 8, b.sources.data()};
+  pmrt_instruction one = {}, other = {};
+  one.opcode = other.opcode = PMRT_OP_PERMUTE;
+  one.num_operands = other.num_operands = 2;
+  one.descriptor = &first;
+  other.descriptor = &second;
+  EXPECT_EQ(mismatch(signatureOf(one), signatureOf(other)), "other sources");
+  EXPECT_EQ(mismatch(signatureOf(one), signatureOf(one)), "");
 }
 
 TEST(Reduce, KnowsTypesAndReductions) {
