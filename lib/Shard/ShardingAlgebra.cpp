@@ -1,6 +1,7 @@
 //===- ShardingAlgebra.cpp - shardings under an op's rule -----------------===//
 
 #include "ShardingAlgebra.h"
+#include "pipemesh/Dialect/PM/ClusterAttr.h"
 #include "mlir/IR/Matchers.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "llvm/ADT/SmallSet.h"
@@ -15,6 +16,12 @@ MeshAxes::MeshAxes(pm::MeshOp mesh)
     info[axis.getName()] = axis;
     order.push_back(axis.getName());
   }
+  auto places = pm::placeMesh(mesh);
+  if (!places)
+    llvm::consumeError(places.takeError()); // pm-verify-sharded tells.
+  else
+    for (auto [axis, place] : llvm::zip(order, *places))
+      links[axis] = place.link;
 }
 
 int64_t MeshAxes::sizeOf(StringAttr axis) const {

@@ -1,5 +1,6 @@
 //===- PMDialect.cpp - registration and discardable attributes ------------===//
 
+#include "pipemesh/Dialect/PM/ClusterAttr.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "mlir/IR/Builders.h"
@@ -67,6 +68,10 @@ LogicalResult PMDialect::verifyOperationAttribute(Operation *op,
              << attr.getValue();
     if (!isa<FunctionOpInterface>(op))
       return op->emitOpError("'pm.fragment' belongs on a function");
+  } else if (name == kClusterAttr) {
+    std::string problem = checkClusterAttr(attr.getValue());
+    if (!problem.empty())
+      return op->emitOpError("'pm.cluster': ") << problem;
   } else if (name == kScheduleAttr && !isa<StringAttr>(attr.getValue())) {
     return op->emitOpError("'pm.schedule' must be the name of a schedule, but "
                            "is ")
