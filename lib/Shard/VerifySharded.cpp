@@ -3,6 +3,7 @@
 #include "ShardingAlgebra.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "pipemesh/Dialect/PM/ClusterAttr.h"
 #include "pipemesh/Shard/Passes.h"
 
 namespace pipemesh {
@@ -21,6 +22,11 @@ public:
     pm::MeshOp mesh = pm::lookupMesh(getOperation());
     if (!mesh) {
       getOperation().emitError("a sharded graph has a pm.mesh");
+      return signalPassFailure();
+    }
+    auto places = pm::placeMesh(mesh);
+    if (!places) {
+      mesh.emitError(llvm::toString(places.takeError()));
       return signalPassFailure();
     }
     MeshAxes axes(mesh);

@@ -364,6 +364,18 @@ void comparePairs(const World &world, Counts &counts) {
   std::set<Layout> ends, set;
   addLayouts(world, {}, {}, world.slackOfEnds, ends);
   addLayouts(world, {}, {}, world.slack, set);
+  // With three axes, none that leaves more members without anything than equal
+  // blocks do: there would be too many.
+  if (world.mesh.size() > 2)
+    for (auto layout = set.begin(); layout != set.end();) {
+      bool isLoose = false;
+      for (size_t dim = 0; dim < world.shape.size(); ++dim) {
+        int64_t size = world.shape[dim], ranks = world.product(layout->cuts[dim]);
+        int64_t equal = (size + ranks - 1) / ranks, own = layout->blocks[dim];
+        isLoose |= (size + own - 1) / own < (size + equal - 1) / equal;
+      }
+      layout = isLoose ? set.erase(layout) : std::next(layout);
+    }
   // Blocks are made longer so that things fit into them, not to have none.
   if (world.slackOfEnds > 0)
     for (auto end = ends.begin(); end != ends.end();) {

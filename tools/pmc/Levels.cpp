@@ -31,10 +31,10 @@ SmallVector<Level> pipemesh::getLevels(bool train, const Recipe &recipe,
                       buildShardPipeline(manager, options.strategy);
                     }});
   levels.push_back({"fragments", buildFragmentPipeline});
-  levels.push_back({"partitioned", [](OpPassManager &manager) {
+  levels.push_back({"partitioned", [&options](OpPassManager &manager) {
                       buildPartitionPipeline(
                           manager,
-                          suggestBucketBytes(Cluster::getHost().getOutermost().link));
+                          suggestBucketBytes(options.cluster.getOutermost().link));
                     }});
   levels.push_back({"scheduled", [&options](OpPassManager &manager) {
                       buildSchedulePipeline(manager, options.schedule);

@@ -4,6 +4,7 @@
 #define PIPEMESH_TOOLS_PMC_LEVELS_H
 
 #include "Recipe.h"
+#include "pipemesh/Support/Cluster.h"
 #include "llvm/ADT/SmallVector.h"
 #include <functional>
 #include <string>
@@ -25,6 +26,7 @@ struct StrategyOptions {
   std::string strategy;
   /// Empty for the one that the strategy names.
   std::string schedule;
+  Cluster cluster = Cluster::getHost();
 };
 
 /// The levels of a task in order, from "model" (no passes) to "runtime". Both

@@ -111,6 +111,32 @@ static void printRanks(const json::Object &report, llvm::raw_ostream &os) {
   table.print(os);
 }
 
+/// Only of a cluster that is described: without one the seconds say little.
+static void printTraffic(const json::Object &report, llvm::raw_ostream &os) {
+  const json::Array *traffic = report.getArray("traffic");
+  auto isPlaced = [](const json::Value &value) {
+    return !value.getAsObject()->getArray("levels")->empty();
+  };
+  if (!traffic || llvm::none_of(*traffic, isPlaced))
+    return;
+  os << "axes on the cluster, by the rank that sends the most in a step\n";
+  Table table(3);
+  table.add({"axis", "size", "level", "GB/s", "us", "bytes", "ms"});
+  for (const json::Value &value : *traffic) {
+    const json::Object &axis = *value.getAsObject();
+    std::string levels;
+    for (const json::Value &level : *axis.getArray("levels"))
+      levels += (levels.empty() ? "" : ", ") + level.getAsString()->str();
+    table.add({axis.getString("axis")->str(), text(*axis.getInteger("size")),
+               levels.empty() ? "several" : levels,
+               llvm::formatv("{0:f1}", *axis.getNumber("bandwidth") / 1e9),
+               llvm::formatv("{0:f1}", *axis.getNumber("latency") * 1e6),
+               bytesText(*axis.getNumber("bytes")),
+               llvm::formatv("{0:f3}", *axis.getNumber("seconds") * 1e3)});
+  }
+  table.print(os);
+}
+
 static void printMemory(const json::Array &roles, llvm::raw_ostream &os) {
   os << "memory of a rank\n";
   Table table(1);
@@ -208,6 +234,7 @@ void pipemesh::printReport(const json::Object &report, llvm::raw_ostream &os) {
     return;
   printMesh(report, os);
   printRanks(report, os);
+  printTraffic(report, os);
   printMemory(*roles, os);
   printWork(*roles, os);
   printCommunication(*roles, os);

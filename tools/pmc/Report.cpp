@@ -1,6 +1,7 @@
 //===- Report.cpp - what a program costs ----------------------------------===//
 
 #include "Report.h"
+#include "Traffic.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Dialect/PMRT/PMRT.h"
 #include "pipemesh/Lower/RoleCosts.h"
@@ -17,8 +18,7 @@ namespace json = llvm::json;
 // Axes and ranks
 //===----------------------------------------------------------------------===//
 
-/// The dimension of the strategy that an axis is (part of): "tp" of "tp.kv".
-static StringRef labelOf(StringRef axis) { return axis.split('.').first; }
+static StringRef labelOf(StringRef axis) { return dimensionOf(axis); }
 
 static std::string labelOf(ArrayRef<std::string> axes) {
   SmallVector<StringRef> labels;
@@ -187,6 +187,24 @@ static json::Array makeFragments(const RoleCosts &costs) {
   return list;
 }
 
+/// Bytes and seconds of each axis over its link.
+static json::Array makeTraffic(ModuleOp module) {
+  json::Array list;
+  for (const AxisTraffic &axis : computeTraffic(module)) {
+    json::Array levels;
+    for (const std::string &level : axis.levels)
+      levels.push_back(level);
+    list.push_back(json::Object{{"axis", axis.name},
+                                {"size", axis.size},
+                                {"levels", std::move(levels)},
+                                {"bandwidth", axis.link.bandwidth},
+                                {"latency", axis.link.latency},
+                                {"bytes", axis.bytes},
+                                {"seconds", axis.seconds}});
+  }
+  return list;
+}
+
 json::Object pipemesh::makeReport(ModuleOp module) {
   pm::MeshOp mesh = pm::lookupMesh(module);
   pm::ProgramOp program;
@@ -228,5 +246,6 @@ json::Object pipemesh::makeReport(ModuleOp module) {
   return json::Object{{"mesh", std::move(axes)},
                       {"dimensions", std::move(labels)},
                       {"ranks", makeRanks(dimensions, ranks)},
+                      {"traffic", makeTraffic(module)},
                       {"roles", std::move(roles)}};
 }

@@ -3,6 +3,8 @@
 #include "Levels.h"
 #include "Recipe.h"
 #include "Report.h"
+#include "Traffic.h"
+#include "pipemesh/Dialect/PM/ClusterAttr.h"
 #include "pipemesh/Import/ImportHuggingFace.h"
 #include "pipemesh/InitAll.h"
 #include "pipemesh/Lower/Bundle.h"
@@ -16,6 +18,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir;
@@ -41,6 +44,10 @@ cl::opt<std::string> schedule("schedule",
                               cl::desc("1f1b or gpipe, instead of the "
                                        "strategy's"),
                               cl::init(""), cl::cat(category));
+cl::opt<std::string> clusterPath("cluster",
+                                 cl::desc("cluster.json: what connects the "
+                                          "ranks; see docs/clusters.md"),
+                                 cl::value_desc("file"), cl::cat(category));
 cl::opt<std::string> recipePath("recipe", cl::desc("recipe.json"),
                                 cl::value_desc("file"), cl::cat(category));
 cl::opt<std::string> output("o", cl::desc("the bundle to write (or, with "
@@ -98,6 +105,20 @@ OwningOpRef<ModuleOp> load(MLIRContext &context) {
     return importHuggingFace(&context, input, options);
   }
   return pipemesh::parseModule(input, context);
+}
+
+llvm::Expected<Cluster> readCluster(llvm::StringRef path) {
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!buffer)
+    return llvm::createStringError("cannot read cluster '" + path.str() +
+                                   "': " + buffer.getError().message());
+  auto cluster = Cluster::parse((*buffer)->getBuffer());
+  if (!cluster)
+    return llvm::createStringError("cluster '" + path.str() + "': " +
+                                   llvm::toString(cluster.takeError()));
+  if (cluster->name.empty())
+    cluster->name = path.str();
+  return cluster;
 }
 
 /// Prints the report, or writes it to the file that was given.
@@ -178,6 +199,13 @@ int main(int argc, char **argv) {
   StrategyOptions options;
   options.strategy = strategy;
   options.schedule = schedule;
+  if (!clusterPath.empty()) {
+    auto cluster = readCluster(clusterPath);
+    if (!cluster)
+      return fail(llvm::toString(cluster.takeError()));
+    pm::setCluster(*module, *cluster);
+    options.cluster = std::move(*cluster);
+  }
   auto levels = getLevels(ownTask == "train", *recipe, options);
   if (!emit.empty() &&
       llvm::none_of(levels, [](Level &level) { return level.name == emit; })) {
@@ -212,6 +240,10 @@ int main(int argc, char **argv) {
       return 0;
     }
   }
+  if (!clusterPath.empty())
+    if (std::string warning = findBadPlace(computeTraffic(*module));
+        !warning.empty())
+      llvm::errs() << "pmc: warning: " << warning << "\n";
   if (report.getNumOccurrences() && failed(writeReport(*module)))
     return 1;
   if (output.empty())
