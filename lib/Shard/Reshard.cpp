@@ -11,8 +11,8 @@ using namespace mlir;
 using namespace pipemesh;
 
 namespace {
-/// A reshard in numbers: of the mesh's axes, those that divide ranks, and the
-/// temporal ones that occur.
+/// A reshard in numbers: of the mesh's axes those that occur and, where links are
+/// known, the others that divide ranks: they may share the work of a slow one.
 class Numbering {
 public:
   Numbering(const MeshAxes &mesh, const ValueSharding &source,
@@ -26,7 +26,8 @@ public:
           occurs |= llvm::is_contained(cut.axes, axis);
       }
       if (mesh.sizeOf(axis) > 1 &&
-          (occurs || !(mesh.isTemporal(axis) || mesh.isStage(axis))))
+          (occurs || (mesh.hasLinks() && !mesh.isTemporal(axis) &&
+                      !mesh.isStage(axis))))
         names.push_back(axis);
     }
   }

@@ -26,6 +26,8 @@ public:
   /// A stage axis divides ops, not values.
   bool isStage(mlir::StringAttr axis) const;
   bool has(mlir::StringAttr axis) const { return info.count(axis); }
+  /// Whether the links are known.
+  bool hasLinks() const { return !links.empty(); }
   /// What connects the ranks that differ on the axis, as the module's
   /// `pm.cluster` tells.
   Link linkOf(mlir::StringAttr axis) const {

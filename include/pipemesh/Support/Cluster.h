@@ -20,9 +20,9 @@ struct Link {
   /// The switch adds: an all-reduce sends its operand once.
   bool reduces = false;
 
-  /// Of a mesh whose cluster is not described: bytes decide, and an exchange is
-  /// worth no more than one kilobyte.
-  static Link getDefault() { return {8e9, 1.28e-7, false}; }
+  /// Of a mesh whose cluster is not described: bytes decide, and between equal
+  /// ones the number of exchanges.
+  static Link getDefault() { return {8e9, 8e-9, false}; }
 };
 
 /// The link of several axes: the slowest counts.

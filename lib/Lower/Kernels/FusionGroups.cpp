@@ -24,7 +24,7 @@ static bool isWhole(Operation *op) {
 /// Stays outside of kernels.
 static bool staysOutside(Operation *op) {
   return isa<stablehlo::DotGeneralOp, pm::AllReduceOp, pm::AllGatherOp,
-             pm::ReduceScatterOp, pm::AllToAllOp, pm::CollectivePermuteOp>(op);
+             pm::ReduceScatterOp>(op);
 }
 
 static bool isCopied(Operation *op) {
