@@ -1,8 +1,9 @@
-//===- CombineCollectives.cpp - buckets of all-reduces --------------------===//
+//===- CombineCollectives.cpp - equal exchanges, and buckets --------------===//
 
 #include "ShardingAlgebra.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OperationSupport.h"
 #include "pipemesh/Shard/Passes.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -115,7 +116,36 @@ static bool isUniform(pm::AllReduceOp op) {
   });
 }
 
+static bool isCollective(Operation &op) {
+  return isa<pm::AllReduceOp, pm::AllGatherOp, pm::ReduceScatterOp,
+             pm::AllToAllOp, pm::CollectivePermuteOp>(op);
+}
+
+/// What is exchanged once serves all that need it: collectives of the same
+/// operands become one, and what depends on them in the same way with them.
+static void shareEqual(Block &block) {
+  llvm::DenseMap<Value, SmallVector<Operation *, 2>> byOperand;
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (!isCollective(op) || op.getNumOperands() == 0)
+      continue;
+    SmallVector<Operation *, 2> &known = byOperand[op.getOperand(0)];
+    auto *same = llvm::find_if(known, [&](Operation *other) {
+      return OperationEquivalence::isEquivalentTo(
+          &op, other,
+          OperationEquivalence::IgnoreLocations |
+              OperationEquivalence::IgnoreDiscardableAttrs);
+    });
+    if (same == known.end()) {
+      known.push_back(&op);
+      continue;
+    }
+    op.replaceAllUsesWith(*same);
+    op.erase();
+  }
+}
+
 static void combine(Block &block, int64_t limit) {
+  shareEqual(block);
   SmallVector<Key> keys;
   for (auto op : block.getOps<pm::AllReduceOp>())
     if (isUniform(op) && !llvm::is_contained(keys, keyOf(op)))
@@ -145,8 +175,7 @@ public:
 
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>())
-      for (Block &block : function.getBody())
-        combine(block, bucketBytes);
+      function.walk([&](Block *block) { combine(*block, bucketBytes); });
   }
 };
 } // namespace

@@ -64,3 +64,29 @@ func.func @numbers_of_a_chain(%x: tensor<f32>, %y: tensor<f32>, %z: tensor<f32>,
   %2 = stablehlo.add %1, %c : tensor<f32>
   return %2 : tensor<f32>
 }
+
+// CHECK-LABEL: func.func @equal_ones_are_one
+func.func @equal_ones_are_one(%x: tensor<4xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
+  // CHECK: %[[A:.*]] = pm.all_gather %arg0 dim 0 over ["dp"]
+  // CHECK-NEXT: %[[B:.*]] = pm.all_gather %arg0 dim 0 over ["tp"]
+  // CHECK-NEXT: return %[[A]], %[[A]], %[[B]]
+  %a = pm.all_gather %x dim 0 over ["dp"] on @mesh : (tensor<4xf32>) -> tensor<8xf32>
+  %b = pm.all_gather %x dim 0 over ["dp"] on @mesh : (tensor<4xf32>) -> tensor<8xf32>
+  %c = pm.all_gather %x dim 0 over ["tp"] on @mesh : (tensor<4xf32>) -> tensor<8xf32>
+  return %a, %b, %c : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}
+
+// CHECK-LABEL: func.func @inside_of_a_region
+func.func @inside_of_a_region(%p: tensor<i1>, %x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  // CHECK: stablehlo.if
+  // CHECK-NEXT: pm.all_reduce sum(%arg1, %arg2)
+  %0 = "stablehlo.if"(%p) ({
+    %a = pm.all_reduce sum(%x) over ["dp"] on @mesh : tensor<4xf32>
+    %b = pm.all_reduce sum(%y) over ["dp"] on @mesh : tensor<4xf32>
+    %c = stablehlo.add %a, %b : tensor<4xf32>
+    stablehlo.return %c : tensor<4xf32>
+  }, {
+    stablehlo.return %x : tensor<4xf32>
+  }) : (tensor<i1>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

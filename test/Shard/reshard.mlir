@@ -19,11 +19,12 @@ func.func @only_the_minor_axis_is_gathered(%a: tensor<12x6xf32> {pm.sharding = #
   return %0 : tensor<12x6xf32>
 }
 
-// Taking off the major axis goes through the whole value.
-// CHECK-LABEL: func.func @the_major_axis_takes_the_minor_one_along
-func.func @the_major_axis_takes_the_minor_one_along(%a: tensor<12x6xf32> {pm.sharding = #pm.sharding<@mesh, [{"x", "y"}, {}]>}) -> (tensor<12x6xf32> {pm.sharding = #pm.sharding<@mesh, [{"y"}, {}]>}) {
-  // CHECK: %[[G:.*]] = pm.all_gather %arg0 dim 0 over ["x", "y"]
-  // CHECK: stablehlo.dynamic_slice %[[G]], {{.*}} sizes = [4, 6]
+// The major axis is moved to the end first.
+// CHECK-LABEL: func.func @the_major_axis_is_gathered
+func.func @the_major_axis_is_gathered(%a: tensor<12x6xf32> {pm.sharding = #pm.sharding<@mesh, [{"x", "y"}, {}]>}) -> (tensor<12x6xf32> {pm.sharding = #pm.sharding<@mesh, [{"y"}, {}]>}) {
+  // CHECK: %[[P:.*]] = pm.collective_permute %arg0 over ["x", "y"] sources [0, 3, 1, 4, 2, 5] on @mesh : tensor<2x6xf32>
+  // CHECK: %[[G:.*]] = pm.all_gather %[[P]] dim 0 over ["x"] on @mesh : (tensor<2x6xf32>) -> tensor<4x6xf32>
+  // CHECK: return %[[G]]
   %0 = pm.reshard %a from <@mesh, [{"x", "y"}, {}]> to <@mesh, [{"y"}, {}]> {pm.shardings = [#pm.sharding<@mesh, [{"y"}, {}]>]} : tensor<12x6xf32>
   return %0 : tensor<12x6xf32>
 }
@@ -39,9 +40,17 @@ func.func @slices_come_first(%a: tensor<12x6xf32> {pm.sharding = #pm.sharding<@m
 
 // CHECK-LABEL: func.func @to_another_dimension
 func.func @to_another_dimension(%a: tensor<12x6xf32> {pm.sharding = #pm.sharding<@mesh, [{"x"}, {}]>}) -> (tensor<12x6xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {"x"}]>}) {
-  // CHECK: %[[G:.*]] = pm.all_gather %arg0 dim 0 over ["x"]
-  // CHECK: stablehlo.dynamic_slice %[[G]], {{.*}} sizes = [12, 3]
+  // CHECK: %[[R:.*]] = pm.all_to_all %arg0 split 1 concat 0 over ["x"] on @mesh : (tensor<6x6xf32>) -> tensor<12x3xf32>
+  // CHECK: return %[[R]]
   %0 = pm.reshard %a from <@mesh, [{"x"}, {}]> to <@mesh, [{}, {"x"}]> {pm.shardings = [#pm.sharding<@mesh, [{}, {"x"}]>]} : tensor<12x6xf32>
+  return %0 : tensor<12x6xf32>
+}
+
+// CHECK-LABEL: func.func @axes_in_another_order
+func.func @axes_in_another_order(%a: tensor<12x6xf32> {pm.sharding = #pm.sharding<@mesh, [{"x", "y"}, {}]>}) -> (tensor<12x6xf32> {pm.sharding = #pm.sharding<@mesh, [{"y", "x"}, {}]>}) {
+  // CHECK: pm.collective_permute %arg0 over ["x", "y"] sources [0, 3, 1, 4, 2, 5]
+  // CHECK-NOT: dynamic_slice
+  %0 = pm.reshard %a from <@mesh, [{"x", "y"}, {}]> to <@mesh, [{"y", "x"}, {}]> {pm.shardings = [#pm.sharding<@mesh, [{"y", "x"}, {}]>]} : tensor<12x6xf32>
   return %0 : tensor<12x6xf32>
 }
 
@@ -111,4 +120,40 @@ func.func @short_blocks_that_nest(%a: tensor<11xf32> {pm.sharding = #pm.sharding
   // CHECK: stablehlo.dynamic_slice %arg0, {{.*}} sizes = [2]
   %0 = pm.reshard %a from <@mesh, [{"x"}]> to <@mesh, [{"x", "y"}]> {pm.shardings = [#pm.sharding<@mesh, [{"x", "y"}]>]} : tensor<11xf32>
   return %0 : tensor<11xf32>
+}
+
+// -----
+
+pm.mesh @mesh = [<"x", spatial = 2>, <"y", spatial = 2>]
+
+// CHECK-LABEL: func.func @axes_change_places
+func.func @axes_change_places(%a: tensor<4x6xf32> {pm.sharding = #pm.sharding<@mesh, [{"x"}, {"y"}]>}) -> (tensor<4x6xf32> {pm.sharding = #pm.sharding<@mesh, [{"y"}, {"x"}]>}) {
+  // CHECK: %[[R:.*]] = pm.collective_permute %arg0 over ["x", "y"] sources [0, 2, 1, 3] on @mesh : tensor<2x3xf32>
+  // CHECK: return %[[R]]
+  %0 = pm.reshard %a from <@mesh, [{"x"}, {"y"}]> to <@mesh, [{"y"}, {"x"}]> {pm.shardings = [#pm.sharding<@mesh, [{"y"}, {"x"}]>]} : tensor<4x6xf32>
+  return %0 : tensor<4x6xf32>
+}
+
+// The last blocks of both dimensions are short.
+// CHECK-LABEL: func.func @short_blocks_move
+func.func @short_blocks_move(%a: tensor<5x7xf32> {pm.sharding = #pm.sharding<@mesh, [{"x"}, {}]>}) -> (tensor<5x7xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {"x"}]>}) {
+  // CHECK: pm.all_to_all %arg0 split 1 concat 0 over ["x"] on @mesh : (tensor<3x7xf32>) -> tensor<5x4xf32>
+  %0 = pm.reshard %a from <@mesh, [{"x"}, {}]> to <@mesh, [{}, {"x"}]> {pm.shardings = [#pm.sharding<@mesh, [{}, {"x"}]>]} : tensor<5x7xf32>
+  return %0 : tensor<5x7xf32>
+}
+
+// -----
+
+// Over a slow axis goes only what no fast one can carry: half of the sum.
+module attributes {pm.cluster = [{name = "inside", size = 2 : i64, bandwidth = 100.0 : f64, latency = 1.0 : f64, reduces = false},
+                                 {name = "outside", size = 2 : i64, bandwidth = 1.0 : f64, latency = 1.0 : f64, reduces = false}]} {
+  pm.mesh @mesh = [<"x", spatial = 2>, <"y", spatial = 2>]
+  // CHECK-LABEL: func.func @a_sum_over_a_slow_axis
+  func.func @a_sum_over_a_slow_axis(%a: tensor<1024x1024xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}], partial = sum{"x", "y"}>}) -> (tensor<1024x1024xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}]>}) {
+    // CHECK: %[[S:.*]] = pm.reduce_scatter %arg0 sum dim {{[01]}} over ["y"]
+    // CHECK: %[[A:.*]] = pm.all_reduce sum(%[[S]]) over ["x"]
+    // CHECK: pm.all_gather %[[A]] dim {{[01]}} over ["y"]
+    %0 = pm.reshard %a from <@mesh, [{}, {}], partial = sum{"x", "y"}> to <@mesh, [{}, {}]> {pm.shardings = [#pm.sharding<@mesh, [{}, {}]>]} : tensor<1024x1024xf32>
+    return %0 : tensor<1024x1024xf32>
+  }
 }

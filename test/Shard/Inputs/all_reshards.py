@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
 """Prints a sharded module with reshards of every pair of shardings.
 
-all_reshards.py MESH SHAPE [PART PARTS]: MESH such as 2x3, SHAPE such as 5x7. A
-function for each sharding to begin with, with a result for each one to end with;
-every PARTS-th of these functions, from number PART on.
+all_reshards.py [--check=BIN] MESH SHAPE [PART PARTS]: MESH such as 2x3, SHAPE such
+as 5x7. A function for each sharding to begin with, with a result for each one to
+end with; every PARTS-th of these functions, from number PART on. With --check,
+partitions the module and compares the values of each function before and after;
+BIN has pmopt and pmcheck.
 """
 import itertools
 import math
+import pathlib
+import subprocess
 import sys
+import tempfile
 
 NAMES = "xyzw"
 
@@ -33,10 +38,12 @@ def text(dims, partial):
     return f"<@mesh, [{cuts}]" + (f", partial = sum{{{sums}}}>" if sums else ">")
 
 
-def main():
-    mesh = [int(size) for size in sys.argv[1].split("x")]
-    shape = [int(size) for size in sys.argv[2].split("x")]
-    part, parts = (int(number) for number in (sys.argv[3:5] or (0, 1)))
+def write(arguments, print):
+    """Prints the module; returns the numbers of its functions and of its pairs."""
+    mesh = [int(size) for size in arguments[0].split("x")]
+    shape = [int(size) for size in arguments[1].split("x")]
+    part, parts = (int(number) for number in (arguments[2:4] or (0, 1)))
+    functions, pairs = [], 0
     sizes = dict(zip(NAMES, mesh))
     print("pm.mesh @mesh = ["
           + ", ".join(f'<"{name}", spatial = {size}>'
@@ -89,6 +96,36 @@ def main():
         print(f"  return {', '.join(names)} : "
               f"{', '.join([tensor] * len(names))}")
         print("}")
+        functions.append(number)
+        pairs += len(names)
+    return functions, pairs
+
+
+def check(binaries, arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        sharded = pathlib.Path(folder, "sharded.mlir")
+        partitioned = pathlib.Path(folder, "partitioned.mlir")
+        with open(sharded, "w") as file:
+            functions, pairs = write(arguments,
+                                     lambda line: file.write(line + "\n"))
+        subprocess.run([f"{binaries}/pmopt", sharded, "--pm-partition",
+                        "--pm-verify-partitioned", "-o", partitioned], check=True)
+        for number in functions:
+            run = subprocess.run(
+                [f"{binaries}/pmcheck", "equiv", sharded, partitioned,
+                 "--partitioned=b", f"--function=from_{number}"],
+                capture_output=True, text=True)
+            if run.returncode:
+                sys.exit(f"{' '.join(arguments)}: from_{number}: "
+                         f"{run.stdout}{run.stderr}")
+        print(f"{' '.join(arguments)}: {pairs} reshards are right")
+
+
+def main():
+    if sys.argv[1].startswith("--check="):
+        check(sys.argv[1].split("=")[1], sys.argv[2:])
+    else:
+        write(sys.argv[1:], print)
 
 
 if __name__ == "__main__":
