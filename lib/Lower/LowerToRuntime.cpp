@@ -43,6 +43,10 @@ public:
         lowerAllGather(gather);
       } else if (auto scatter = dyn_cast<pm::ReduceScatterOp>(op)) {
         lowerReduceScatter(scatter);
+      } else if (auto exchange = dyn_cast<pm::AllToAllOp>(op)) {
+        lowerAllToAll(exchange);
+      } else if (auto permute = dyn_cast<pm::CollectivePermuteOp>(op)) {
+        lowerPermute(permute);
       } else {
         return op.emitOpError("has no lowering to the runtime program; run "
                               "pm-fuse-kernels before pm-lower-to-runtime");
@@ -161,6 +165,36 @@ private:
         builder.getArrayAttr(
             {place(whole, Access::Read), place(block, Access::Write)}),
         blocks.outer, blocks.piece, blocks.row, getElementTypeOrSelf(whole));
+  }
+
+  void lowerAllToAll(pm::AllToAllOp op) {
+    auto before = cast<RankedTensorType>(op.getInput().getType());
+    auto after = cast<RankedTensorType>(op.getResult().getType());
+    int64_t split = op.getSplit(), concat = op.getConcat();
+    int64_t first = std::min(split, concat), second = std::max(split, concat);
+    auto product = [&](int64_t from, int64_t to) {
+      int64_t count = 1;
+      for (int64_t dim = from; dim < to; ++dim)
+        count *= before.getDimSize(dim);
+      return count;
+    };
+    pmrt::AllToAllOp::create(
+        builder, op.getLoc(), op.getAxes(),
+        builder.getArrayAttr({place(op.getInput(), Access::Read),
+                              place(op.getResult(), Access::Write)}),
+        product(0, first), product(first + 1, second),
+        product(second + 1, before.getRank()), before.getDimSize(split),
+        after.getDimSize(split), after.getDimSize(concat),
+        before.getDimSize(concat), /*split_first=*/split < concat,
+        before.getElementType());
+  }
+
+  void lowerPermute(pm::CollectivePermuteOp op) {
+    pmrt::PermuteOp::create(
+        builder, op.getLoc(), op.getAxes(), op.getSources(),
+        builder.getArrayAttr({place(op.getInput(), Access::Read),
+                              place(op.getResult(), Access::Write)}),
+        getElementTypeOrSelf(op.getResult()));
   }
 
   func::FuncOp function;

@@ -57,6 +57,24 @@ static int64_t flopsOf(pmrt::GemmOp op) {
   return flops;
 }
 
+/// What a rank sends; short pieces count as whole ones.
+static int64_t wireBytesOf(Operation &op, int64_t operandBytes,
+                           int64_t members) {
+  int64_t others = members - 1;
+  if (isa<pmrt::AllReduceOp>(op))
+    return 2 * others * operandBytes / members;
+  if (auto scatter = dyn_cast<pmrt::ReduceScatterOp>(op))
+    return others * cast<pmrt::PlaceAttr>(scatter.getPlaces()[1]).getBytes();
+  if (auto exchange = dyn_cast<pmrt::AllToAllOp>(op))
+    return exchange.getSplitSize() == 0
+               ? 0
+               : others * (operandBytes / int64_t(exchange.getSplitSize()) *
+                           int64_t(exchange.getSplitPiece()));
+  if (isa<pmrt::PermuteOp>(op))
+    return operandBytes;
+  return others * operandBytes;
+}
+
 void Counter::addCollective(Operation &op, StringRef kind, ArrayAttr axes,
                             int64_t operands, int64_t operandBytes,
                             pmrt::BodyOp body, int64_t runs) {
@@ -67,13 +85,9 @@ void Counter::addCollective(Operation &op, StringRef kind, ArrayAttr axes,
     if (auto known = buffers.getMesh().lookupAxis(axis.getValue()))
       exchange.groupSize *= known.getSize();
   }
-  int64_t others = exchange.groupSize - 1;
   exchange.operands = operands;
   exchange.operandBytes = operandBytes;
-  exchange.wireBytes =
-      kind == "all-reduce"   ? 2 * others * operandBytes / exchange.groupSize
-      : kind == "all-gather" ? others * operandBytes
-                             : others * operandBytes / exchange.groupSize;
+  exchange.wireBytes = wireBytesOf(op, operandBytes, exchange.groupSize);
   exchange.runs = runs;
   exchange.module = pm::getModelName(op.getLoc()).str();
   exchange.fragment = body.getKind().str();
@@ -105,6 +119,14 @@ void Counter::addBody(pmrt::BodyOp body, int64_t runs) {
     } else if (auto scatter = dyn_cast<pmrt::ReduceScatterOp>(op)) {
       addCollective(op, "reduce-scatter", scatter.getAxes(), 1,
                     cast<pmrt::PlaceAttr>(scatter.getPlaces()[0]).getBytes(),
+                    body, runs);
+    } else if (auto exchange = dyn_cast<pmrt::AllToAllOp>(op)) {
+      addCollective(op, "all-to-all", exchange.getAxes(), 1,
+                    cast<pmrt::PlaceAttr>(exchange.getPlaces()[0]).getBytes(),
+                    body, runs);
+    } else if (auto permute = dyn_cast<pmrt::PermuteOp>(op)) {
+      addCollective(op, "permute", permute.getAxes(), 1,
+                    cast<pmrt::PlaceAttr>(permute.getPlaces()[0]).getBytes(),
                     body, runs);
     }
   }

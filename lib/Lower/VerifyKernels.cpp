@@ -33,7 +33,8 @@ struct VerifyKernels : pipemesh::impl::VerifyKernelsBase<VerifyKernels> {
                  : op.emitOpError("is no batched matrix product over dense "
                                   "operands; run pm-prepare-gemms first");
     if (isa<pmrt::FusedOp, stablehlo::ReshapeOp, pm::AllReduceOp,
-            pm::AllGatherOp, pm::ReduceScatterOp, func::ReturnOp>(op))
+            pm::AllGatherOp, pm::ReduceScatterOp, pm::AllToAllOp,
+            pm::CollectivePermuteOp, func::ReturnOp>(op))
       return success();
     return op.emitOpError("may not stand in a fragment of the kernel level; run "
                           "pm-fuse-kernels");

@@ -13,7 +13,8 @@ namespace pipemesh {
 /// A collective of a fragment, or a channel to another role, in one step of one
 /// rank.
 struct Exchange {
-  /// `all-reduce`, `all-gather`, `reduce-scatter` or `transfer`.
+  /// `all-reduce`, `all-gather`, `reduce-scatter`, `all-to-all`, `permute` or
+  /// `transfer`.
   std::string kind;
   std::vector<std::string> axes;
   int64_t groupSize = 1;
@@ -21,8 +22,8 @@ struct Exchange {
   /// Of this rank, over all operands of the bucket.
   int64_t operandBytes = 0;
   /// What a run moves on the wire for each rank: all-reduce 2(n-1)/n of the
-  /// operand, all-gather n-1 operands, reduce-scatter (n-1)/n, a transfer all of
-  /// it at the sender.
+  /// operand, all-gather n-1 operands, reduce-scatter and all-to-all (n-1)/n, of
+  /// whole pieces; a permute all of it, a transfer all of it at the sender.
   int64_t wireBytes = 0;
   int64_t runs = 0;
   /// The model location, that of the first operand where there are several.

@@ -152,6 +152,52 @@ LogicalResult ReduceScatterOp::verify() {
                       getRow(), getElementType());
 }
 
+/// Bytes of an element; 0 of what is no type of numbers.
+static int64_t bytesOf(Type element) {
+  if (auto complex = dyn_cast<ComplexType>(element))
+    return 2 * bytesOf(complex.getElementType());
+  return element.isIntOrFloat() ? (element.getIntOrFloatBitWidth() + 7) / 8 : 0;
+}
+
+LogicalResult AllToAllOp::verify() {
+  if (failed(verifyTwoPlaces(*this, getPlaces())))
+    return failure();
+  int64_t size = bytesOf(getElementType());
+  if (size == 0)
+    return emitOpError("moves elements of ")
+           << getElementType() << ", which is no type of numbers";
+  int64_t rest = getOuter() * getMiddle() * getInner() * size;
+  int64_t counts[] = {int64_t(getSplitSize() * getConcatPiece()),
+                      int64_t(getSplitPiece() * getConcatSize())};
+  for (auto [number, count] : llvm::enumerate(counts)) {
+    auto place = cast<PlaceAttr>(getPlaces()[number]);
+    if (place.getBytes() != rest * count)
+      return emitOpError("has ")
+             << place.getBytes() << (number ? " bytes after" : " bytes before")
+             << " the exchange, but its sizes make " << rest * count;
+  }
+  return success();
+}
+
+LogicalResult PermuteOp::verify() {
+  if (failed(verifyTwoPlaces(*this, getPlaces())))
+    return failure();
+  int64_t size = bytesOf(getElementType());
+  auto own = cast<PlaceAttr>(getPlaces()[0]),
+       received = cast<PlaceAttr>(getPlaces()[1]);
+  if (size == 0 || own.getBytes() % size != 0)
+    return emitOpError("moves ") << own.getBytes() << " bytes of "
+                                 << getElementType() << ", which are no elements";
+  if (own.getBytes() != received.getBytes())
+    return emitOpError("moves ") << own.getBytes() << " bytes to a place of "
+                                 << received.getBytes();
+  for (int64_t source : getSources())
+    if (source < -1 || source >= int64_t(getSources().size()))
+      return emitOpError("has the source ")
+             << source << " of " << getSources().size() << " members";
+  return success();
+}
+
 /// The one place that a loop or a choice reads holds one element.
 static LogicalResult verifyCondition(Operation *op, ArrayAttr places,
                                      Type element) {

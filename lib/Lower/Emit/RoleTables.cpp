@@ -122,6 +122,8 @@ private:
                                    StringRef reduction, Type element,
                                    ArrayRef<uint64_t> counts, uint64_t outer);
   FailureOr<Constant *> allReduce(pmrt::AllReduceOp op);
+  FailureOr<Constant *> allToAll(pmrt::AllToAllOp op);
+  FailureOr<Constant *> permute(pmrt::PermuteOp op);
   LogicalResult addActions(SmallVectorImpl<Constant *> &actions);
   FailureOr<Constant *> instruction(Operation &op);
   FailureOr<Constant *> body(pmrt::BodyOp op);
@@ -226,6 +228,40 @@ FailureOr<llvm::Constant *> TableBuilder::allReduce(pmrt::AllReduceOp op) {
                     counts, 1);
 }
 
+FailureOr<llvm::Constant *> TableBuilder::allToAll(pmrt::AllToAllOp op) {
+  auto type = dtype(op, op.getElementType());
+  if (failed(type))
+    return failure();
+  return global(record({u32(communicator(op.getAxes())), *type,
+                        u32(sequence++), u32(op.getSplitFirst()),
+                        u64(op.getOuter()), u64(op.getMiddle()),
+                        u64(op.getInner()), u64(op.getSplitSize()),
+                        u64(op.getSplitPiece()), u64(op.getConcatSize()),
+                        u64(op.getConcatPiece())}),
+                "all_to_all");
+}
+
+FailureOr<llvm::Constant *> TableBuilder::permute(pmrt::PermuteOp op) {
+  auto type = dtype(op, op.getElementType());
+  if (failed(type))
+    return failure();
+  int64_t bytes = cast<pmrt::PlaceAttr>(op.getPlaces()[0]).getBytes();
+  Type element = op.getElementType();
+  int64_t bits = 0;
+  if (auto complex = dyn_cast<ComplexType>(element))
+    bits = 2 * complex.getElementType().getIntOrFloatBitWidth();
+  else
+    bits = element.getIntOrFloatBitWidth();
+  SmallVector<Constant *> sources;
+  for (int64_t source : op.getSources())
+    sources.push_back(u32(static_cast<uint32_t>(source)));
+  return global(record({u32(communicator(op.getAxes())), *type,
+                        u32(sequence++), u32(sources.size()),
+                        u64(bytes / ((bits + 7) / 8)),
+                        array(sources, "sources")}),
+                "permute");
+}
+
 FailureOr<llvm::Constant *> TableBuilder::instruction(Operation &op) {
   uint32_t opcode = 0, stream = 0;
   ArrayAttr places;
@@ -261,6 +297,16 @@ FailureOr<llvm::Constant *> TableBuilder::instruction(Operation &op) {
                             scatter.getElementType(),
                             {scatter.getPiece(), scatter.getRow()},
                             scatter.getOuter());
+  } else if (auto exchange = dyn_cast<pmrt::AllToAllOp>(op)) {
+    opcode = PMRT_OP_ALL_TO_ALL;
+    stream = 1;
+    places = exchange.getPlaces();
+    descriptor = allToAll(exchange);
+  } else if (auto moved = dyn_cast<pmrt::PermuteOp>(op)) {
+    opcode = PMRT_OP_PERMUTE;
+    stream = 1;
+    places = moved.getPlaces();
+    descriptor = permute(moved);
   } else if (auto copy = dyn_cast<pmrt::CopyOp>(op)) {
     opcode = PMRT_OP_COPY;
     places = copy.getPlaces();

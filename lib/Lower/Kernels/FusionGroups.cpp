@@ -24,7 +24,7 @@ static bool isWhole(Operation *op) {
 /// Stays outside of kernels.
 static bool staysOutside(Operation *op) {
   return isa<stablehlo::DotGeneralOp, pm::AllReduceOp, pm::AllGatherOp,
-             pm::ReduceScatterOp>(op);
+             pm::ReduceScatterOp, pm::AllToAllOp, pm::CollectivePermuteOp>(op);
 }
 
 static bool isCopied(Operation *op) {

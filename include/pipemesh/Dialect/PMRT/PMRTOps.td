@@ -7,6 +7,7 @@ include "pipemesh/Dialect/PMRT/PMRTDialect.td"
 include "pipemesh/Dialect/PMRT/PMRTAttrs.td"
 include "pipemesh/Dialect/PMRT/PMRTKernelOps.td"
 include "pipemesh/Dialect/PMRT/PMRTProgramOps.td"
+include "pipemesh/Dialect/PMRT/PMRTExchangeOps.td"
 include "pipemesh/Dialect/PMRT/PMRTControlOps.td"
 
 #endif
