@@ -8,6 +8,7 @@
 #include "pipemesh/Import/ImportHuggingFace.h"
 #include "pipemesh/InitAll.h"
 #include "pipemesh/Lower/Bundle.h"
+#include "pipemesh/Shard/Explain.h"
 #include "pipemesh/Support/DiagnosticLines.h"
 #include "pipemesh/Support/ParseModule.h"
 #include "mlir/IR/AsmState.h"
@@ -67,6 +68,11 @@ cl::opt<std::string> report("report", cl::ValueOptional,
                                      "bytes sent, or write them as JSON to a "
                                      "file"),
                             cl::value_desc("file"), cl::cat(category));
+cl::opt<std::string> explained("explain",
+                               cl::desc("say why a value lies as it does, and "
+                                        "what its reshards cost"),
+                               cl::value_desc("module or parameter"),
+                               cl::cat(category));
 cl::opt<bool> timing("timing", cl::desc("print the time of each pass"),
                      cl::cat(category));
 cl::opt<bool> debugInfo("locations", cl::desc("print locations with the IR"),
@@ -174,7 +180,7 @@ int main(int argc, char **argv) {
   if (!recipe)
     return fail(llvm::toString(recipe.takeError()));
   if (output.empty() && emit.empty() && printAfterEach.empty() &&
-      !report.getNumOccurrences())
+      explained.empty() && !report.getNumOccurrences())
     return fail("nothing to do: give -o BUNDLE, --emit=LEVEL, "
                 "--print-after-each=DIR or --report");
 
@@ -234,6 +240,14 @@ int main(int argc, char **argv) {
         failed(write(*module, printAfterEach + "/" + std::to_string(index) +
                                   "_" + level.name + ".mlir")))
       return 1;
+    if (level.name == "sharded" && !explained.empty()) {
+      if (!explain(*module, explained, llvm::outs()))
+        return fail("--explain is '" + explained +
+                    "', but no value has that name; --emit=sharded --locations "
+                    "prints them");
+      if (output.empty() && emit.empty() && !report.getNumOccurrences())
+        return 0;
+    }
     if (emit == level.name) {
       if (failed(write(*module, output.empty() ? "-" : output.getValue())))
         return 1;

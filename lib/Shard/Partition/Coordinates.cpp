@@ -141,13 +141,13 @@ Value Partitioner::sliceWindows(Location loc, Value value,
   SmallVector<Value> starts;
   for (const auto &[before, after] : windows) {
     sizes.push_back(after.block);
-    bool same = before.axes == after.axes;
-    ArrayRef<StringAttr> axes = after.axes;
-    if (same || (axes.size() > before.axes.size() &&
-                 axes.take_front(before.axes.size()) == before.axes)) {
+    bool same = before.axes == after.axes && before.block == after.block;
+    ArrayRef<StringAttr> outer = before.axes, axes = after.axes;
+    if (same || (axes.size() > outer.size() &&
+                 axes.take_front(outer.size()) == outer)) {
       // Blocks within the block.
       Cut inner = after;
-      inner.axes.assign(axes.begin() + before.axes.size(), axes.end());
+      inner.axes.assign(axes.begin() + outer.size(), axes.end());
       int64_t blocks = after.blocks / before.blocks;
       high.push_back(std::max<int64_t>(0, after.block * blocks - before.block));
       starts.push_back(offsetOf(loc, inner));
