@@ -167,9 +167,9 @@ def PartitionPass : Pass<"pm-partition", "::mlir::ModuleOp"> {
     the dimension. An op that takes such a dimension apart is refused by name.
 
     A `pm.reshard` becomes the cheapest steps from one sharding to the other: slices
-    at the rank's coordinate, `pm.all_reduce`, `pm.reduce_scatter` and
-    `pm.all_gather`, by the bytes that a rank sends and a constant for each
-    collective. Over inactive axes it is nothing: in an update a value that is
+    at the rank's coordinate, `pm.all_reduce`, `pm.reduce_scatter`,
+    `pm.all_gather`, `pm.all_to_all` and `pm.collective_permute`, by the time that
+    what a rank sends takes on the axes' links, and their latency. Over inactive axes it is nothing: in an update a value that is
     partial over `mb` is the accumulated sum. Micro-batches are not gathered.
     Constants and iotas that are cut follow the rank's coordinate.
 
@@ -198,7 +198,7 @@ def CombineCollectivesPass
     : Pass<"pm-combine-collectives", "::mlir::ModuleOp"> {
   let summary = "merge independent all-reduces into buckets";
   let description = [{
-    All-reduces of one function over the same axes, of the same kind and element
+    Equal collectives of one block become one. All-reduces of one block over the same axes, of the same kind and element
     type, of which none needs the result of another, become one `pm.all_reduce`
     with several operands, of at most `bucket-bytes` together; one that is larger
     by itself stays alone. Ops that wait for a merged result move behind it; the
