@@ -13,6 +13,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
+#include <limits>
 #include <queue>
 
 using namespace pipemesh;
@@ -186,6 +187,9 @@ private:
   uint32_t frozenPartial = 0;
   bool hasEmpty = false;
   double restBytes = 1;
+  Key goal;
+  /// The least price at which the goal was reached.
+  double bound = std::numeric_limits<double>::infinity();
   std::vector<Node> nodes;
   llvm::DenseMap<Key, int, KeyInfo> reached;
   using Entry = std::pair<double, int>;
@@ -498,6 +502,10 @@ void Search::offer(int from, StepKind kind, const Key &key, uint32_t axes,
     price = link.latency + sent / link.bandwidth;
   }
   price += nodes[from].price;
+  if (price >= bound)
+    return;
+  if (key == goal)
+    bound = price;
   auto [entry, isNew] = reached.try_emplace(key, nodes.size());
   if (!isNew && nodes[entry->second].price <= price)
     return;
@@ -739,7 +747,7 @@ std::optional<SmallVector<Step, 4>> Search::run() {
   addDims();
   if (dims.size() > kMostDims)
     return std::nullopt;
-  Key start, goal;
+  Key start;
   start.partial = problem.source.partial & ~frozenPartial;
   goal.partial = problem.target.partial & ~frozenPartial;
   for (auto [d, dim] : llvm::enumerate(dims)) {
