@@ -73,3 +73,25 @@ func.func @stage0_update(%g: tensor<8x8xf32> {pm.buffer = @dw}, %w: tensor<8x8xf
   %1 = stablehlo.dot_general %0, %w, contracting_dims = [1] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   return %0, %1 : tensor<8x8xf32>, tensor<8x8xf32>
 }
+
+// -----
+
+// The blocks of two dimensions change places, the last ones short.
+pm.mesh @mesh = [<"tp", spatial = 2>]
+pm.program @step on @mesh {
+  pm.buffer @x input : tensor<2x3x4x7xf32> sharding <@mesh, [{}, {"tp"}, {}, {}]> {role = "x"}
+  pm.buffer @y output : tensor<2x5x4x4xf32> sharding <@mesh, [{}, {}, {}, {"tp"}]> {role = "y"}
+  pm.buffer @z output : tensor<2x5x4x4xf32> sharding <@mesh, [{}, {}, {}, {"tp"}]> {role = "z"}
+  pm.role 0 {
+    pm.action forward stage 0 micro_batch 0
+  }
+}
+// CHECK-LABEL: pmrt.body @stage0_forward
+// CHECK: pmrt.all_to_all over ["tp"] [#pmrt.place<read @x + 0 : 672>, #pmrt.place<write @y + 0 : 640>] outer 2 middle 4 inner 1 split 7 pieces 4 concat 5 pieces 3 : f32
+// CHECK: pmrt.permute over ["tp"] sources [1, 0] [#pmrt.place<read @y + 0 : 640>, #pmrt.place<write @z + 0 : 640>] : f32
+func.func @stage0_forward(%x: tensor<2x3x4x7xf32> {pm.buffer = @x})
+    -> (tensor<2x5x4x4xf32> {pm.buffer = @y}, tensor<2x5x4x4xf32> {pm.buffer = @z}) attributes {pm.fragment = #pm.fragment<forward, 0>} {
+  %0 = pm.all_to_all %x split 3 concat 1 over ["tp"] on @mesh : (tensor<2x3x4x7xf32>) -> tensor<2x5x4x4xf32>
+  %1 = pm.collective_permute %0 over ["tp"] sources [1, 0] on @mesh : tensor<2x5x4x4xf32>
+  return %0, %1 : tensor<2x5x4x4xf32>, tensor<2x5x4x4xf32>
+}

@@ -207,3 +207,36 @@ pmrt.role @role_0 arena 256 scratch 256 : 0 {
     pmrt.all_gather over ["tp"] [#pmrt.place<read @x + 0 : 64>, #pmrt.place<write @x + 0 : 32>] outer 1 piece 16 row 8 : f32
   }
 }
+
+// -----
+
+pmrt.role @role_0 arena 256 scratch 256 : 0 {
+  pmrt.buffer @x offset 0 bytes 96 slots 1 stride 128 : tensor<24xf32>
+  pmrt.buffer @y offset 128 bytes 96 slots 1 stride 128 : tensor<24xf32>
+  pmrt.body @stage0_update "update" stage 0 {
+    // expected-error @below {{has 96 bytes after the exchange, but its sizes make 48}}
+    pmrt.all_to_all over ["tp"] [#pmrt.place<read @x + 0 : 96>, #pmrt.place<write @y + 0 : 96>] outer 1 middle 1 inner 2 split 4 pieces 2 concat 3 pieces 3 split_first : f32
+  }
+}
+
+// -----
+
+pmrt.role @role_0 arena 256 scratch 256 : 0 {
+  pmrt.buffer @x offset 0 bytes 64 slots 1 stride 64 : tensor<16xf32>
+  pmrt.buffer @y offset 64 bytes 128 slots 1 stride 128 : tensor<32xf32>
+  pmrt.body @stage0_update "update" stage 0 {
+    // expected-error @below {{moves 64 bytes to a place of 128}}
+    pmrt.permute over ["tp"] sources [1, 0] [#pmrt.place<read @x + 0 : 64>, #pmrt.place<write @y + 0 : 128>] : f32
+  }
+}
+
+// -----
+
+pmrt.role @role_0 arena 256 scratch 256 : 0 {
+  pmrt.buffer @x offset 0 bytes 64 slots 1 stride 64 : tensor<16xf32>
+  pmrt.buffer @y offset 64 bytes 64 slots 1 stride 64 : tensor<16xf32>
+  pmrt.body @stage0_update "update" stage 0 {
+    // expected-error @below {{has the source 2 of 2 members}}
+    pmrt.permute over ["tp"] sources [1, 2] [#pmrt.place<read @x + 0 : 64>, #pmrt.place<write @y + 0 : 64>] : f32
+  }
+}
