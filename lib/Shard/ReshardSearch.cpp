@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <limits>
 #include <queue>
+#include <tuple>
 
 using namespace pipemesh;
 using namespace pipemesh::reshard;
@@ -277,11 +278,10 @@ void Search::chooseAxes() {
     if (!((free | taken | frozenPartial | temporal) >> axis & 1) &&
         problem.axes[axis].size > 1)
       others.push_back(axis);
-  llvm::stable_sort(others, [&](uint8_t a, uint8_t b) {
+  llvm::sort(others, [&](uint8_t a, uint8_t b) {
     const Axis &first = problem.axes[a], &second = problem.axes[b];
-    return first.link.bandwidth != second.link.bandwidth
-               ? first.link.bandwidth > second.link.bandwidth
-               : first.size > second.size;
+    return std::tuple(second.link.bandwidth, second.size, a) <
+           std::tuple(first.link.bandwidth, first.size, b);
   });
   for (uint8_t axis : others)
     if (size_t(llvm::popcount(free)) < kMostFreeAxes)
@@ -299,8 +299,9 @@ void Search::addDims() {
                  source.dims[d].block != target.dims[d].block;
     (isCut ? kept : whole).push_back(d);
   }
-  llvm::stable_sort(whole, [&](unsigned a, unsigned b) {
-    return source.dims[a].block > source.dims[b].block;
+  llvm::sort(whole, [&](unsigned a, unsigned b) {
+    return std::tuple(-source.dims[a].block, a) <
+           std::tuple(-source.dims[b].block, b);
   });
   size_t room = llvm::popcount(free) >= 3 ? 3 : 4;
   for (unsigned d : whole)
