@@ -86,7 +86,7 @@ pm.program @step on @mesh {
     pm.action forward stage 0 micro_batch 0
   }
 }
-// CHECK-LABEL: pmrt.body @stage0_forward
+// CHECK: pmrt.buffer @z
 // CHECK: pmrt.all_to_all over ["tp"] [#pmrt.place<read @x + 0 : 672>, #pmrt.place<write @y + 0 : 640>] outer 2 middle 4 inner 1 split 7 pieces 4 concat 5 pieces 3 : f32
 // CHECK: pmrt.permute over ["tp"] sources [1, 0] [#pmrt.place<read @y + 0 : 640>, #pmrt.place<write @z + 0 : 640>] : f32
 func.func @stage0_forward(%x: tensor<2x3x4x7xf32> {pm.buffer = @x})

@@ -36,16 +36,16 @@ func.func @buckets_are_bounded(%x: tensor<8xf32>, %y: tensor<8xf32>, %z: tensor<
 
 // Other axes, kinds and element types do not mix, and their order stays.
 // CHECK-LABEL: func.func @only_equal_ones_merge
-func.func @only_equal_ones_merge(%x: tensor<4xf32>, %y: tensor<4xi32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>) {
+func.func @only_equal_ones_merge(%x: tensor<4xf32>, %y: tensor<4xi32>, %z: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>) {
   // CHECK: pm.all_reduce sum(%arg0) over ["tp"]
   // CHECK: pm.all_reduce max(%arg0) over ["dp"]
   // CHECK: pm.all_reduce sum(%arg1) over ["dp"] on @mesh : tensor<4xi32>
-  // CHECK: pm.all_reduce sum(%arg0, %arg0) over ["dp"]
+  // CHECK: pm.all_reduce sum(%arg0, %arg2) over ["dp"]
   %a = pm.all_reduce sum(%x) over ["dp"] on @mesh : tensor<4xf32>
   %b = pm.all_reduce sum(%x) over ["tp"] on @mesh : tensor<4xf32>
   %c = pm.all_reduce max(%x) over ["dp"] on @mesh : tensor<4xf32>
   %d = pm.all_reduce sum(%y) over ["dp"] on @mesh : tensor<4xi32>
-  %e = pm.all_reduce sum(%x) over ["dp"] on @mesh : tensor<4xf32>
+  %e = pm.all_reduce sum(%z) over ["dp"] on @mesh : tensor<4xf32>
   return %a, %b, %c, %d, %e : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>
 }
 
