@@ -4,6 +4,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "pipemesh/Dialect/PM/PM.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace pipemesh;
@@ -19,7 +20,7 @@ void pm::setCluster(Operation *module, const Cluster &cluster) {
          builder.getNamedAttr(
              "bandwidth", builder.getF64FloatAttr(level.link.bandwidth / 1e9)),
          builder.getNamedAttr(
-             "latency", builder.getF64FloatAttr(level.link.latency * 1e6)),
+             "latency", builder.getF64FloatAttr(std::round(level.link.latency * 1e12) / 1e6)),
          builder.getNamedAttr("reduces",
                               builder.getBoolAttr(level.link.reduces))}));
   module->setAttr(kClusterAttr, builder.getArrayAttr(levels));
