@@ -67,6 +67,8 @@ int runRun(llvm::ArrayRef<llvm::StringRef> arguments,
            mlir::MLIRContext &context);
 int runGradients(llvm::ArrayRef<llvm::StringRef> arguments,
                  mlir::MLIRContext &context);
+int runRandom(llvm::ArrayRef<llvm::StringRef> arguments,
+              mlir::MLIRContext &context);
 
 } // namespace pipemesh::check
 

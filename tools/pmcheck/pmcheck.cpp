@@ -53,10 +53,28 @@ static const char usage[] = R"(pmcheck: runs modules on the reference interprete
       reduce-scatter or an all-to-all (n-1)/n of it, a permute the operand for a
       rank that sends to another; times the trips of loops; the largest rank.
 
+  pmcheck random [options]
+      Draws programs, meshes and shardings, propagates and partitions each, and
+      compares its values with those of one device. Status 1 after a finding,
+      which is shrunk and printed as a test.
+        --seed=N             of the programs and their inputs (0)
+        --count=N            programs (1000)
+        --seconds=N          stops after this time
+        --first=N            number of the first program (0)
+        --findings=N         stops after as many findings (1); 0 is never
+        --ops=A,B            only these kinds of statements
+        --max-ops=N          statements of a program (15)
+        --mesh=2x3           only this mesh
+        --features=A,no-B    what shardings and programs may have
+        --shrink=no          prints a finding as it is
+        --keep=DIR           writes each finding to a file
+        --print, --counts    prints every program; how often each kind stands
+
 Examples:
   pmcheck equiv model.mlir sharded.mlir --seed=3
   pmcheck equiv step.mlir partitioned.mlir --weights=llama --data=reference.safetensors
   pmcheck run model.mlir --weights=llama --data=reference.safetensors --expect=reference.json
+  pmcheck random --seed=7 --count=10000 --ops=dot,reshape --mesh=2x3
 )";
 
 int main(int argc, char **argv) {
@@ -81,6 +99,7 @@ int main(int argc, char **argv) {
           .Case("equiv", runEquiv)
           .Case("run", runRun)
           .Case("gradients", runGradients)
+          .Case("random", runRandom)
           .Default(nullptr);
   if (!command) {
     llvm::errs() << "pmcheck: error: unknown command '" << arguments.front()
