@@ -4,12 +4,31 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/Twine.h"
+#include <array>
 
 using llvm::StringRef;
 using llvm::Twine;
 
 // The most results that an op may have.
 static constexpr unsigned maxResults = 1 << 16;
+
+/// Which bytes are in `set`; most of a text is in none that matters.
+static std::array<bool, 256> makeTable(StringRef set, bool alphanumeric) {
+  std::array<bool, 256> table{};
+  for (unsigned c = 0; c < table.size(); ++c)
+    table[c] = set.contains(char(c)) || (alphanumeric && llvm::isAlnum(char(c)));
+  return table;
+}
+
+/// What the scanner stops at.
+static const std::array<bool, 256> special =
+    makeTable(StringRef("\0\"/([{<)]}>%#!-+*\n,=", 20), false);
+/// What a name is made of.
+static const std::array<bool, 256> inName = makeTable("_$.-", true);
+
+static bool isIn(const std::array<bool, 256> &table, char c) {
+  return table[static_cast<unsigned char>(c)];
+}
 
 namespace {
 
@@ -89,8 +108,7 @@ void Scanner::skipComment() {
 /// is as deep as the alias itself.
 bool Scanner::scanAlias() {
   size_t start = at++;
-  while (at < text.size() &&
-         (llvm::isAlnum(text[at]) || StringRef("_$.-").contains(text[at])))
+  while (at < text.size() && isIn(inName, text[at]))
     ++at;
   StringRef name = text.slice(start, at);
   --at;
@@ -117,8 +135,7 @@ bool Scanner::scanAlias() {
 /// `%name#NUMBER` or `%name:NUMBER`: the parser makes room for as many results.
 bool Scanner::scanResult() {
   size_t start = at++;
-  while (at < text.size() &&
-         (llvm::isAlnum(text[at]) || StringRef("_$.-").contains(text[at])))
+  while (at < text.size() && isIn(inName, text[at]))
     ++at;
   unsigned long long number = 0;
   if (at < text.size() && (text[at] == '#' || text[at] == ':')) {
@@ -135,6 +152,8 @@ bool Scanner::scanResult() {
 bool Scanner::refuses() {
   for (; at < text.size(); ++at) {
     char c = text[at];
+    if (!isIn(special, c))
+      continue;
     switch (c) {
     case '\0':
       return refuse(at, "a byte 0, which is not text");
@@ -190,7 +209,7 @@ bool Scanner::refuses() {
       break;
     }
     // A comma, a quote, an equal sign or a brace ends an expression.
-    if (StringRef(",=\"{}\n").contains(c))
+    if (c == ',' || c == '=' || c == '"' || c == '{' || c == '}' || c == '\n')
       operators = 0;
   }
   return false;

@@ -4,6 +4,7 @@
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -161,11 +162,11 @@ LogicalResult PMDialect::verifyRegionResultAttribute(Operation *op, unsigned,
 //===----------------------------------------------------------------------===//
 
 MeshOp pm::lookupMesh(Operation *op) {
-  while (op->getParentOp())
-    op = op->getParentOp();
-  for (Region &region : op->getRegions())
-    for (Block &block : region)
-      for (auto mesh : block.getOps<MeshOp>())
+  // The innermost module that has one: while a text is parsed, its module stands
+  // in another one.
+  for (; op; op = op->getParentOp())
+    if (auto module = dyn_cast<ModuleOp>(op))
+      for (auto mesh : module.getOps<MeshOp>())
         return mesh;
   return {};
 }
