@@ -155,7 +155,7 @@ DimCut OpCheck::dimOf(ArrayRef<int64_t> factors, int64_t size) const {
       block = own == 0 ? 0 : block / own * cut.block;
     else if (own != 1)
       isOpen = false;
-    isOpen &= piecesOf(cut.axes) == own;
+    isOpen &= piecesOf(cut.axes) == own && (cut.axes.empty() || cut.block == 1);
   }
   if (!dim.axes.empty() && block != static_cast<int64_t>(llvm::divideCeil(
                                         size, piecesOf(dim.axes))))

@@ -11,12 +11,21 @@
 using namespace mlir;
 using namespace pipemesh;
 
+/// A value as one lies that it is joined to: a zero is partial over everything.
+static Value localAsJoined(Partitioner &p, Operation *op, Value value,
+                           ValueSharding target) {
+  if (isKnownZero(value) && p.shardingOf(value).partial.empty())
+    target.partial.clear();
+  return p.localAs(op, value, target);
+}
+
 /// The end of a region whose values become `results`, or whole scalars.
 static LogicalResult yield(Partitioner &p, Operation *end, ValueRange results) {
   SmallVector<Value> values;
   for (auto [index, operand] : llvm::enumerate(end->getOperands())) {
     Value value = index < results.size()
-                      ? p.localAs(end, operand, p.shardingOf(results[index]))
+                      ? localAsJoined(p, end, operand,
+                                      p.shardingOf(results[index]))
                       : p.localAs(end, operand, ValueSharding(0));
     if (!value)
       return failure();
@@ -39,7 +48,7 @@ static LogicalResult convertWhile(Partitioner &p, stablehlo::WhileOp op) {
   SmallVector<Value> operands;
   for (auto [operand, result] :
        llvm::zip(op->getOperands(), op->getResults())) {
-    Value value = p.localAs(op, operand, p.shardingOf(result));
+    Value value = localAsJoined(p, op, operand, p.shardingOf(result));
     if (!value)
       return failure();
     operands.push_back(value);

@@ -12,7 +12,12 @@ CutTable::CutTable(const MeshAxes &mesh) : meshAxes(mesh) {
     if (mesh.isTemporal(axis))
       temporalAxes |= AxisMask(1) << number;
   }
-  byteCosts.assign(sizes.size(), 1.0);
+  // Relative to the fastest link, so that equal ones cost one.
+  double fastest = 0;
+  for (StringAttr axis : mesh.all())
+    fastest = std::max(fastest, mesh.linkOf(axis).bandwidth);
+  for (StringAttr axis : mesh.all())
+    byteCosts.push_back(fastest / mesh.linkOf(axis).bandwidth);
   cuts.emplace_back();
   ids[{{0, 0}, 0}] = 0;
 }

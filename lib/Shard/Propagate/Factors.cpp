@@ -102,7 +102,7 @@ CutId FactorChooser::cutOf(const RuleInfo &rule, const RuleInfo::Dim &dim,
     }
     const CutTable::Cut &cut = cuts[factors[factor]];
     axes.append(cut.axes.begin(), cut.axes.end());
-    isOpen = cut.pieces == size;
+    isOpen = cut.pieces == size && !cut.block;
     if (!isOpen)
       block = blockOf(size, cut);
   }
@@ -133,7 +133,8 @@ bool FactorChooser::dropInexpressible(const RuleInfo &rule,
         factors[factor] = 0;
         dropped = true;
       }
-      isWhole &= cuts[factors[factor]].pieces == size;
+      isWhole &= cuts[factors[factor]].pieces == size &&
+                 !cuts[factors[factor]].block;
       major *= size;
     }
   }
