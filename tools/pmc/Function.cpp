@@ -64,14 +64,16 @@ static LogicalResult annotate(func::FuncOp function, pm::MeshOp mesh,
   return success();
 }
 
+static LogicalResult runPass(ModuleOp module, StringRef name) {
+  PassManager manager(module.getContext(), ModuleOp::getOperationName());
+  return failure(failed(parsePassPipeline(name, manager)) ||
+                 failed(manager.run(module)));
+}
+
 LogicalResult pipemesh::prepareFunction(ModuleOp module, StringRef strategy,
                                         ArrayRef<std::string> shardings) {
   MLIRContext *context = module.getContext();
-  PassManager import(context, ModuleOp::getOperationName());
-  if (PassInfo::lookup("pm-import-stablehlo") &&
-      failed(parsePassPipeline("pm-import-stablehlo", import)))
-    return failure();
-  if (failed(import.run(module)))
+  if (failed(runPass(module, "pm-import-stablehlo")))
     return failure();
   if (!pm::lookupMesh(module) || !strategy.empty()) {
     PassManager mesh(context, ModuleOp::getOperationName());
@@ -90,6 +92,8 @@ LogicalResult pipemesh::prepareFunction(ModuleOp module, StringRef strategy,
     if (failed(annotate(functions[0], pm::lookupMesh(module), text)))
       return failure();
   }
+  if (failed(runPass(module, "pm-refine-mesh")))
+    return failure();
   module->setAttr("pm.task", StringAttr::get(context, "function"));
   return success();
 }
