@@ -19,9 +19,10 @@ COPIES = int(os.environ.get("PIPEMESH_MUTATIONS", "1000"))
 
 @unittest.skipUnless(os.path.exists(FUZZ), "pm-fuzz is not built")
 class Mutations(unittest.TestCase):
-    def run_files(self, files):
+    def run_files(self, files, *options, copies=COPIES):
         keep = os.path.join(BUILD, "test", "Fuzz", "crashes")
-        return subprocess.run([FUZZ, f"--copies={COPIES}", f"--keep={keep}", *files],
+        return subprocess.run([FUZZ, f"--copies={copies}", f"--keep={keep}",
+                               *options, *files],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, errors="replace", timeout=1200)
 
@@ -33,6 +34,16 @@ class Mutations(unittest.TestCase):
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             for run in pool.map(self.run_files, parts):
                 self.assertEqual(run.returncode, 0, run.stdout)
+
+    def test_what_parses_is_partitioned_or_refused(self):
+        files = sorted(glob.glob(os.path.join(ROOT, "test", "Shard", "**", "*.mlir"),
+                                 recursive=True))
+        self.assertTrue(files)
+        run = self.run_files(
+            files, "--longest=4096",
+            "--pipeline=pm-propagate+pm-verify-sharded+pm-partition-pipeline",
+            copies=COPIES // 10)
+        self.assertEqual(run.returncode, 0, run.stdout)
 
     def test_deep_nesting_is_refused(self):
         """Without the guard MLIR's parser would end the process."""
