@@ -1,6 +1,7 @@
 //===- PartialPlan.cpp - where partial values are made whole --------------===//
 
 #include "PartialPlan.h"
+#include "pipemesh/Shard/SeededFaults.h"
 #include <limits>
 
 using namespace mlir;
@@ -36,13 +37,17 @@ PartialFlow pipemesh::flowThrough(const RuleInfo &rule, const CutTable &cuts,
   any &= ~(used | blocked | notSums);
   if (!any || flow.kind != pm::ReductionKind::Sum)
     return flow;
+  if (isSeeded(Fault::PartialNonlinear)) {
+    flow.flows = any;
+    return flow;
+  }
   // The operands that are partial are exactly those of one linear set.
   for (ArrayRef<unsigned> set : rule.rule.linearSets) {
     AxisMask allowed = any;
     for (unsigned index = 0; index < rule.numOperands; ++index)
       if (!llvm::is_contained(set, index))
         allowed &= ~partial[index];
-      else if (!zero[index])
+      else if (!zero[index] && !isSeeded(Fault::PartialProduct))
         allowed &= partial[index];
     flow.flows |= allowed;
   }
