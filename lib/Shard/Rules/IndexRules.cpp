@@ -100,7 +100,7 @@ static std::optional<ReductionKind> updatesKind(ScatterOp op) {
   std::optional<ReductionKind> kind = getMonoidKind(body, element);
   // What the other ranks need of the updates may be less than the result.
   if (kind && !isSplatConstant(op.getInputs()[0]) &&
-      getNumElements(op.getUpdates()[0]) < getNumElements(op.getInputs()[0]))
+      countElements(op.getUpdates()[0]) < countElements(op.getInputs()[0]))
     return std::nullopt;
   return kind;
 }

@@ -136,6 +136,6 @@ bool pipemesh::isSplatConstant(Value value) {
   return static_cast<bool>(getSplatConstant(value));
 }
 
-int64_t pipemesh::getNumElements(Value value) {
+int64_t pipemesh::countElements(Value value) {
   return cast<RankedTensorType>(value.getType()).getNumElements();
 }

@@ -36,7 +36,7 @@ ReductionKind foundKind(mlir::Value result);
 /// A constant, or a repetition of one, whose elements are equal.
 bool isSplatConstant(mlir::Value value);
 
-int64_t getNumElements(mlir::Value value);
+int64_t countElements(mlir::Value value);
 
 } // namespace pipemesh
 
