@@ -21,6 +21,6 @@ llvm::ArrayRef<llvm::StringRef> pipemesh::getFaultNames() {
       "sum-of-maxima",     "fewer-axes",      "gather-order",
       "scatter-order",     "partial-nonlinear", "partial-product",
       "trusted-padding",   "unmasked-lookup", "dropped-exchange",
-      "stale-carry"};
+      "move-order",        "permute-back",    "stale-carry"};
   return names;
 }

@@ -2,6 +2,7 @@
 
 #include "ShardingAlgebra.h"
 #include "pipemesh/Dialect/PM/ClusterAttr.h"
+#include "pipemesh/Shard/SeededFaults.h"
 #include "mlir/IR/Matchers.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "llvm/ADT/SmallSet.h"
@@ -319,12 +320,14 @@ static bool mayFlow(Operation *op, const ShardingRule &rule, StringAttr axis,
   for (unsigned index = 0; index < operands.size(); ++index)
     if (isPartial(index) && operands[index]->kind != pm::ReductionKind::Sum)
       return false;
+  if (isSeeded(Fault::PartialNonlinear))
+    return true;
   return llvm::any_of(rule.linearSets, [&](ArrayRef<unsigned> set) {
     for (unsigned index = 0; index < operands.size(); ++index)
       if (isPartial(index) && !llvm::is_contained(set, index))
         return false;
     return llvm::all_of(set, [&](unsigned index) {
-      return isPartial(index) || isKnownZero(op->getOperand(index));
+      return isSeeded(Fault::PartialProduct) || isPartial(index) || isKnownZero(op->getOperand(index));
     });
   });
 }

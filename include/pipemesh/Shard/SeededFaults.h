@@ -34,6 +34,8 @@ enum class Fault {
   TrustedPadding,   ///< All padding counts as zero.
   UnmaskedLookup,   ///< A lookup takes rows of other ranks as its own.
   DroppedExchange,  ///< A loss takes one sum of ranks for all.
+  MoveOrder,        ///< An all-to-all takes the axes in the other order.
+  PermuteBack,      ///< A permute sends where it should receive from.
   StaleCarry,       ///< A loop's next value is not brought to its sharding.
 };
 

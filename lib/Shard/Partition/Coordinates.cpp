@@ -2,6 +2,7 @@
 
 #include "Partitioner.h"
 #include "pipemesh/Dialect/StableHLO/TensorBuilder.h"
+#include "pipemesh/Shard/SeededFaults.h"
 
 using namespace mlir;
 using namespace pipemesh;
@@ -72,7 +73,10 @@ Value Partitioner::axisIndex(Location loc, StringAttr axis) {
 
 Value Partitioner::blockIndex(Location loc, ArrayRef<StringAttr> axes) {
   Value block;
-  for (StringAttr axis : axes) {
+  Axes order(axes);
+  if (isSeeded(Fault::SwappedAxes))
+    std::reverse(order.begin(), order.end());
+  for (StringAttr axis : order) {
     Value index = axisIndex(loc, axis);
     if (block) {
       block = stablehlo::MulOp::create(builder, loc, block,
@@ -88,12 +92,14 @@ Value Partitioner::blockIndex(Location loc, ArrayRef<StringAttr> axes) {
 Value Partitioner::offsetOf(Location loc, const Cut &cut) {
   if (!cut.isCut())
     return constantI32(loc, 0);
+  int64_t block = cut.block - isSeeded(Fault::OffByOneBlock);
   return stablehlo::MulOp::create(builder, loc, blockIndex(loc, cut.axes),
-                                  constantI32(loc, cut.block));
+                                  constantI32(loc, block));
 }
 
 Value Partitioner::limitOf(Location loc, const Cut &cut) {
-  Value size = constantI32(loc, cut.size);
+  Value size = constantI32(loc, cut.size - isSeeded(Fault::LostLastRow) +
+                                    isSeeded(Fault::OneRowTooMany));
   return stablehlo::SubtractOp::create(builder, loc, size, offsetOf(loc, cut));
 }
 
@@ -118,6 +124,10 @@ Value Partitioner::mask(Location loc, Value value, unsigned dim, const Cut &cut,
 
 Value Partitioner::mask(Location loc, Value value, unsigned dim, const Cut &cut,
                         ReductionKind kind) {
+  if (isSeeded(Fault::DroppedMask))
+    return value;
+  if (isSeeded(Fault::WrongNeutral))
+    kind = ReductionKind::Sum;
   TensorBuilder b(builder, loc);
   auto type = TensorBuilder::typeOf(value);
   Value exists = existsAlong(loc, type.getShape(), dim, cut);
@@ -178,7 +188,8 @@ Value Partitioner::sliceBlock(Location loc, Value whole, ArrayRef<Cut> cuts) {
   for (const Cut &cut : cuts) {
     sizes.push_back(cut.block);
     high.push_back(cut.block * cut.blocks - cut.size);
-    starts.push_back(offsetOf(loc, cut));
+    starts.push_back(isSeeded(Fault::FirstBlock) ? constantI32(loc, 0)
+                                                 : offsetOf(loc, cut));
   }
   if (llvm::any_of(high, [](int64_t size) { return size > 0; })) {
     whole = stablehlo::PadOp::create(

@@ -2,6 +2,7 @@
 
 #include "Partitioner.h"
 #include "pipemesh/Dialect/StableHLO/TensorBuilder.h"
+#include "pipemesh/Shard/SeededFaults.h"
 
 using namespace mlir;
 using namespace pipemesh;
@@ -27,7 +28,7 @@ static LogicalResult convertConstant(Partitioner &p, stablehlo::ConstantOp op) {
 static LogicalResult convertIota(Partitioner &p, stablehlo::IotaOp op) {
   RankedTensorType type = p.localTypeOf(op.getResult());
   Cut cut = p.cutOf(op.getResult(), op.getIotaDimension());
-  if (!cut.isCut()) {
+  if (!cut.isCut() || isSeeded(Fault::LocalIota)) {
     p.define(op.getResult(), p.copy(op, {}, type)->getResult(0));
     return success();
   }

@@ -1,6 +1,7 @@
 //===- Partitioner.cpp - one function becomes that of a rank --------------===//
 
 #include "Partitioner.h"
+#include "pipemesh/Shard/SeededFaults.h"
 #include "../FunctionAttrs.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -247,7 +248,9 @@ Operation *Partitioner::copy(Operation *op, ValueRange operands,
 Value Partitioner::localAs(Operation *op, Value original,
                            const ValueSharding &sharding) {
   const ValueSharding &own = shardingOf(original);
-  if (own == sharding)
+  if (own == sharding ||
+      (isSeeded(Fault::StaleCarry) &&
+       localTypeOf(original) == localTypeOf(globalTypeOf(original), sharding)))
     return local(original);
   return reshard(op, local(original), globalTypeOf(original), own, sharding);
 }

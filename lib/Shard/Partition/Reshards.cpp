@@ -2,6 +2,7 @@
 
 #include "../Reshard.h"
 #include "Partitioner.h"
+#include "pipemesh/Shard/SeededFaults.h"
 
 using namespace mlir;
 using namespace pipemesh;
@@ -18,8 +19,12 @@ void Partitioner::setPhase(Operation *exchange) {
 
 Value Partitioner::allReduce(Location loc, Value value, pm::ReductionKind kind,
                              ArrayRef<StringAttr> axes) {
-  if (axes.empty())
+  if (axes.empty() || isSeeded(Fault::DroppedSum))
     return value;
+  if (isSeeded(Fault::FewerAxes) && axes.size() > 1)
+    axes = axes.drop_back();
+  if (isSeeded(Fault::SumOfMaxima))
+    kind = pm::ReductionKind::Sum;
   auto op = pm::AllReduceOp::create(
       builder, loc, TypeRange(value.getType()), value,
       pm::ReductionKindAttr::get(builder.getContext(), kind), axesAttr(axes),
@@ -33,9 +38,12 @@ Value Partitioner::allGather(Location loc, Value value, unsigned dim,
   auto type = cast<RankedTensorType>(value.getType());
   SmallVector<int64_t> shape(type.getShape());
   shape[dim] = size;
+  Axes order(axes);
+  if (isSeeded(Fault::GatherOrder))
+    std::reverse(order.begin(), order.end());
   auto op = pm::AllGatherOp::create(builder, loc, type.clone(shape), value,
                                     builder.getI64IntegerAttr(dim),
-                                    axesAttr(axes), mesh.symbol());
+                                    axesAttr(order), mesh.symbol());
   setPhase(op);
   return op;
 }
@@ -90,6 +98,13 @@ void ReshardWalk::slice() {
 void ReshardWalk::permute(const ReshardStep &step) {
   SmallVector<int64_t> sources =
       findPermuteSources(global, now, step.after, step.axes, p.mesh);
+  if (isSeeded(Fault::PermuteBack)) {
+    SmallVector<int64_t> targets(sources.size(), -1);
+    for (auto [member, source] : llvm::enumerate(sources))
+      if (source >= 0)
+        targets[source] = member;
+    sources = targets;
+  }
   auto op = pm::CollectivePermuteOp::create(
       p.builder, loc, value.getType(), value, p.axesAttr(step.axes),
       p.builder.getDenseI64ArrayAttr(sources), p.mesh.symbol());
@@ -107,7 +122,12 @@ void ReshardWalk::take(const ReshardStep &step) {
   auto dim = [&](unsigned number) {
     return p.builder.getI64IntegerAttr(number);
   };
-  ArrayAttr axes = p.axesAttr(step.axes);
+  Axes order(step.axes.begin(), step.axes.end());
+  if ((step.kind == StepKind::AllGather && isSeeded(Fault::GatherOrder)) ||
+      (step.kind == StepKind::ReduceScatter && isSeeded(Fault::ScatterOrder)) ||
+      (step.kind == StepKind::AllToAll && isSeeded(Fault::MoveOrder)))
+    std::reverse(order.begin(), order.end());
+  ArrayAttr axes = p.axesAttr(order);
   switch (step.kind) {
   case StepKind::Slice:
     break;

@@ -10,6 +10,7 @@
 
 #include "Partitioner.h"
 #include "pipemesh/Dialect/StableHLO/TensorBuilder.h"
+#include "pipemesh/Shard/SeededFaults.h"
 
 using namespace mlir;
 using namespace pipemesh;
@@ -97,6 +98,8 @@ static Value lookUp(BlockBuilder &b, pm::EmbeddingOp op) {
   Value inside = b.compare(ids, clamped, ComparisonDirection::EQ);
   Value found = pm::EmbeddingOp::create(
       b.builder, b.loc, op.getResult().getType(), op.getTable(), clamped);
+  if (isSeeded(Fault::UnmaskedLookup))
+    return found;
   return b.select(b.broadcastLeading(inside, found), found,
                   b.splat(0.0, found));
 }
@@ -122,7 +125,9 @@ static SmallVector<Value> crossEntropy(Partitioner &p, BlockBuilder &b,
   Value sum = b.sumLast(b.drop(b.exp(shifted), 0.0));
   Value picked = b.sumLast(
       b.select(b.isTarget(logits, targets), shifted, b.splat(0.0, logits)));
-  auto sums = exchange({sum, picked}, pm::ReductionKind::Sum);
+  auto sums = exchange({sum, picked}, isSeeded(Fault::DroppedExchange)
+                                          ? pm::ReductionKind::Max
+                                          : pm::ReductionKind::Sum);
   Value log = b.log(sums.getResult(0));
   Value nll = b.sub(log, sums.getResult(1));
   return {b.select(b.isCounted(targets), nll, b.splat(0.0, nll)),
