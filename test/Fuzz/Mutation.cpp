@@ -85,7 +85,9 @@ static const char *interestingNumber(Random &random) {
                                         "1.0e400",
                                         "0x7FC00000",
                                         "?",
-                                        "*"};
+                                        "*",
+                                        "3",
+                                        "5"};
   return numbers[random.below(std::size(numbers))];
 }
 
@@ -104,6 +106,26 @@ static void changeNumber(std::string &text, Random &random) {
   if (!numbers.empty())
     replace(text, numbers[random.below(numbers.size())],
             interestingNumber(random));
+}
+
+/// Something that belongs into a sharding, put between two tokens.
+static void insertSharding(std::string &text, Random &random) {
+  static const char *const words[] = {
+      "{}", "{?}", "{\"x\"}", "{\"x\", ?}", "{\"x\", \"y\"}", "{\"x\"}p0",
+      "{\"x\"}b3", "{\"x:(1)2\"}", "{\"x:(2)4\"}", ", partial = sum{\"x\"}",
+      ", replicated = {\"y\"}", "#pm.sharding<@mesh, [{\"x\"}]>",
+      "{pm.sharding = #pm.sharding<@mesh, [{\"x\"}, {}]>}",
+      "{sdy.sharding = #sdy.sharding<@mesh, [{\"x\"}, {?}]>}",
+      "{\"x\":(2)2}", "unreduced={\"x\"}", "p-1", "b0", "b9999999999"};
+  std::vector<Token> tokens = tokenize(text);
+  if (tokens.empty())
+    return;
+  Token at = tokens[random.below(tokens.size())];
+  const char *word = words[random.below(std::size(words))];
+  if (random.below(2))
+    replace(text, at, word);
+  else
+    text.insert(at.begin, word);
 }
 
 static void flipByte(std::string &text, Random &random) {
@@ -182,7 +204,7 @@ std::string mutate(StringRef original, Random &random) {
   std::string text = original.str();
   uint64_t damages = 1 + random.below(4);
   for (uint64_t i = 0; i < damages && !text.empty(); ++i) {
-    switch (random.below(10)) {
+    switch (random.below(11)) {
     case 0:
     case 1:
       flipByte(text, random);
@@ -196,6 +218,9 @@ std::string mutate(StringRef original, Random &random) {
       break;
     case 5:
       changeLines(text, random);
+      break;
+    case 7:
+      insertSharding(text, random);
       break;
     case 6:
       if (random.below(4) == 0)

@@ -9,6 +9,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
 #include "pipemesh/InitAll.h"
 #include "pipemesh/Support/ParseGuard.h"
 #include "llvm/Support/CommandLine.h"
@@ -39,15 +41,26 @@ static cl::opt<unsigned>
             cl::desc("processor seconds for a hundred copies, above which one "
                      "counts as hanging"));
 
+static cl::list<std::string>
+    pipelines("pipeline", cl::CommaSeparated,
+              cl::desc("passes, joined by '+', that run on what still parses, "
+                       "such as pm-propagate+pm-partition"));
+static cl::opt<unsigned>
+    longest("longest", cl::init(0),
+            cl::desc("modules are cut to as many bytes, at the end of a line"));
+
 namespace {
 /// How a child tells its parent where it is.
 struct Progress {
   volatile unsigned copy;
   volatile unsigned parsed;
   volatile unsigned silent;
+  /// What it does with it: reading is MLIR's work as much as ours.
+  volatile unsigned stage;
 };
 
 enum class Outcome { refused, parsed, silent };
+enum class Stage : unsigned { reading, passes };
 } // namespace
 
 static std::string copyOf(const std::vector<llvm::StringRef> &modules,
@@ -57,7 +70,8 @@ static std::string copyOf(const std::vector<llvm::StringRef> &modules,
 }
 
 /// Parses and verifies as pmopt does; what parses is printed in both forms.
-static Outcome readCopy(MLIRContext &context, llvm::StringRef text) {
+static Outcome readCopy(MLIRContext &context, llvm::StringRef text,
+                        Progress *progress) {
   if (!pipemesh::refuseText(text, "copy").empty())
     return Outcome::refused;
   bool diagnosed = false;
@@ -74,6 +88,18 @@ static Outcome readCopy(MLIRContext &context, llvm::StringRef text) {
   module->print(nowhere);
   module->print(nowhere,
                 OpPrintingFlags().printGenericOpForm().enableDebugInfo());
+  progress->stage = unsigned(Stage::passes);
+  for (const std::string &pipeline : pipelines) {
+    OwningOpRef<ModuleOp> copy = module->clone();
+    PassManager manager(&context, ModuleOp::getOperationName());
+    std::string list = pipeline;
+    std::replace(list.begin(), list.end(), '+', ',');
+    diagnosed = false;
+    if (failed(parsePassPipeline(list, manager, llvm::errs())))
+      abort();
+    if (failed(manager.run(*copy)) && !diagnosed)
+      return Outcome::silent;
+  }
   return Outcome::parsed;
 }
 
@@ -99,8 +125,9 @@ static void readCopies(const std::vector<llvm::StringRef> &modules,
       setrlimit(RLIMIT_CPU, &time);
     }
     progress->copy = number;
+    progress->stage = unsigned(Stage::reading);
     std::string text = copyOf(modules, seed, number);
-    switch (readCopy(*context, text)) {
+    switch (readCopy(*context, text, progress)) {
     case Outcome::parsed:
       progress->parsed = progress->parsed + 1;
       break;
@@ -139,6 +166,9 @@ static unsigned fuzzFile(llvm::StringRef path, Progress *progress) {
       pipemesh::fuzz::splitModules((*buffer)->getBuffer());
   if (modules.empty())
     return 0;
+  for (llvm::StringRef &text : modules)
+    if (longest && text.size() > longest)
+      text = text.take_front(text.rfind('\n', longest) + 1);
   // The text decides, and not where the checkout lies.
   uint64_t seed = llvm::xxh3_64bits((*buffer)->getBuffer());
   unsigned failures = 0, start = first, end = first + copies;
@@ -162,7 +192,9 @@ static unsigned fuzzFile(llvm::StringRef path, Progress *progress) {
     unsigned number = progress->copy;
     ++failures;
     std::string kept = keepCopy(path, number, copyOf(modules, seed, number));
-    llvm::errs() << path << ": copy " << number << " ended with "
+    llvm::errs() << path << ": copy " << number
+                 << (progress->stage ? " in the passes" : " while it was read")
+                 << " ended with "
                  << (WIFSIGNALED(status)
                          ? "signal " + std::to_string(WTERMSIG(status))
                          : "status " + std::to_string(WEXITSTATUS(status)))
@@ -176,15 +208,19 @@ int main(int argc, char **argv) {
   cl::ParseCommandLineOptions(
       argc, argv,
       "Reads damaged copies of IR files; fails when one crashes or hangs\n\n"
-      "Example:\n"
-      "  pm-fuzz --copies=1000 --keep=crashes test/Dialect/*/*.mlir\n");
+      "Examples:\n"
+      "  pm-fuzz --copies=1000 --keep=crashes test/Dialect/*/*.mlir\n"
+      "  pm-fuzz --copies=100 --longest=4096 \\\n"
+      "    --pipeline=pm-propagate+pm-verify-sharded+pm-partition-pipeline \\\n"
+      "    test/Shard/*.mlir test/Shard/Cases/*.mlir\n");
+  pipemesh::registerAllPasses();
   void *memory = mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     llvm::errs() << "pm-fuzz: cannot share memory with a child\n";
     return 1;
   }
-  auto *progress = new (memory) Progress{0, 0, 0};
+  auto *progress = new (memory) Progress{0, 0, 0, 0};
   unsigned failures = 0;
   for (const std::string &path : inputs) {
     unsigned failed = fuzzFile(path, progress);
