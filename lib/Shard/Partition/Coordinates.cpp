@@ -179,6 +179,18 @@ Value Partitioner::sliceWindows(Location loc, Value value,
                                            builder.getDenseI64ArrayAttr(sizes));
 }
 
+Value Partitioner::onlyOnFirst(Location loc, Value value,
+                               ArrayRef<StringAttr> axes) {
+  if (axes.empty())
+    return value;
+  TensorBuilder b(builder, loc);
+  auto type = TensorBuilder::typeOf(value);
+  Value isFirst = b.compare(blockIndex(loc, axes), constantI32(loc, 0),
+                            stablehlo::ComparisonDirection::EQ);
+  return b.select(isFirst, value,
+                  createNeutral(builder, loc, ReductionKind::Sum, type));
+}
+
 Value Partitioner::sliceBlock(Location loc, Value whole, ArrayRef<Cut> cuts) {
   if (llvm::none_of(cuts, [](const Cut &cut) { return cut.isCut(); }))
     return whole;

@@ -247,12 +247,28 @@ Operation *Partitioner::copy(Operation *op, ValueRange operands,
 
 Value Partitioner::localAs(Operation *op, Value original,
                            const ValueSharding &sharding) {
-  const ValueSharding &own = shardingOf(original);
+  ValueSharding own = shardingOf(original);
   if (own == sharding ||
       (isSeeded(Fault::StaleCarry) &&
        localTypeOf(original) == localTypeOf(globalTypeOf(original), sharding)))
     return local(original);
-  return reshard(op, local(original), globalTypeOf(original), own, sharding);
+  Axes added;
+  for (StringAttr axis : sharding.partial)
+    if (!llvm::is_contained(own.partial, axis))
+      added.push_back(axis);
+  if (added.empty() || (!own.partial.empty() && own.kind != sharding.kind))
+    return reshard(op, local(original), globalTypeOf(original), own, sharding);
+  // A carry that is summed after the loop, and a value that all ranks have.
+  Value part = local(original);
+  if (sharding.kind == pm::ReductionKind::Sum && !isKnownZero(original))
+    part = onlyOnFirst(op->getLoc(), part, cutting(added));
+  own.kind = sharding.kind;
+  own.partial.clear();
+  for (StringAttr axis : mesh.all())
+    if (llvm::is_contained(added, axis) ||
+        llvm::is_contained(shardingOf(original).partial, axis))
+      own.partial.push_back(axis);
+  return reshard(op, part, globalTypeOf(original), own, sharding);
 }
 
 Operation *Partitioner::copy(Operation *op, ValueRange operands) {

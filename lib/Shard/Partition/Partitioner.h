@@ -131,6 +131,10 @@ public:
   /// This rank's piece of an original value with every uneven dimension masked
   /// by zero, as far as it may hold anything else.
   mlir::Value zeroPadded(mlir::Value original);
+  /// The value on the first of the ranks that differ on the axes, and zero on
+  /// the others: a part of a sum.
+  mlir::Value onlyOnFirst(mlir::Location loc, mlir::Value value,
+                          llvm::ArrayRef<mlir::StringAttr> axes);
   /// The block of this rank, cut from a value that all have.
   mlir::Value sliceBlock(mlir::Location loc, mlir::Value whole,
                          llvm::ArrayRef<Cut> cuts);

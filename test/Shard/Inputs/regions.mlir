@@ -93,3 +93,31 @@ func.func @branches(%a: tensor<ROWSx6xf32> {pm.sharding = #x}, %b: tensor<6x4xf3
   }) {pm.shardings = [#rows]} : (tensor<i1>) -> tensor<ROWSxf32>
   return %c#0, %c#1, %i : tensor<ROWSx4xf32>, tensor<ROWSxf32>, tensor<ROWSxf32>
 }
+
+// Carries that are parts of sums: one that starts from zero, one that starts from a
+// value that all ranks have, and one to which such a value is yielded.
+#part = #pm.sharding<@mesh, [{}], partial = sum{"x"}>
+#one = #pm.sharding<@mesh, [{}]>
+func.func @parts(%a: tensor<ROWSx6xf32> {pm.sharding = #x}, %b: tensor<6xf32> {pm.sharding = #one}) -> (tensor<6xf32> {pm.sharding = #one}, tensor<6xf32> {pm.sharding = #one}, tensor<6xf32> {pm.sharding = #one}) {
+  %zero = stablehlo.constant {pm.shardings = [#s]} dense<0> : tensor<i32>
+  %one = stablehlo.constant {pm.shardings = [#s]} dense<1> : tensor<i32>
+  %n = stablehlo.constant {pm.shardings = [#s]} dense<3> : tensor<i32>
+  %f = stablehlo.constant {pm.shardings = [#s]} dense<0.0> : tensor<f32>
+  %none = stablehlo.constant {pm.shardings = [#one]} dense<0.0> : tensor<6xf32>
+  %r:4 = stablehlo.while(%i = %zero, %v = %none, %w = %b, %u = %none) : tensor<i32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>
+  attributes {pm.shardings = [#s, #part, #part, #part]}
+  cond {
+    %more = stablehlo.compare LT, %i, %n, SIGNED {pm.shardings = [#s]} : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %more : tensor<i1>
+  } do {
+    %next = stablehlo.add %i, %one {pm.shardings = [#s]} : tensor<i32>
+    %own = stablehlo.reduce(%a init: %f) applies stablehlo.add across dimensions = [0] {pm.shardings = [#part]} : (tensor<ROWSx6xf32>, tensor<f32>) -> tensor<6xf32>
+    %sum = stablehlo.add %v, %own {pm.shardings = [#part]} : tensor<6xf32>
+    %other = stablehlo.subtract %w, %own {pm.shardings = [#part]} : tensor<6xf32>
+    stablehlo.return %next, %sum, %other, %b : tensor<i32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>
+  }
+  %0 = pm.reshard %r#1 from <@mesh, [{}], partial = sum{"x"}> to <@mesh, [{}]> {pm.shardings = [#one]} : tensor<6xf32>
+  %1 = pm.reshard %r#2 from <@mesh, [{}], partial = sum{"x"}> to <@mesh, [{}]> {pm.shardings = [#one]} : tensor<6xf32>
+  %2 = pm.reshard %r#3 from <@mesh, [{}], partial = sum{"x"}> to <@mesh, [{}]> {pm.shardings = [#one]} : tensor<6xf32>
+  return %0, %1, %2 : tensor<6xf32>, tensor<6xf32>, tensor<6xf32>
+}
