@@ -102,7 +102,8 @@ bool OpCheck::readDim(
     if (rest.empty())
       return true;
     // Blocks of whole elements of this factor: the rest of the axes cut it.
-    if (own != 1 && (inner > 0 || found.size() == 1) &&
+    if ((own != 1 || found.size() == 1) &&
+        (inner > 0 || found.size() == 1) &&
         (inner == 0 || block % inner == 0)) {
       inner = std::max<int64_t>(1, inner);
       cut = {Axes(rest), block / inner};
