@@ -266,11 +266,19 @@ void Settle::settleReturn(const GraphNode &node) {
     Attribute state = function.getResultAttr(index, pm::kStateAttr);
     if (auto given = function.getResultAttrOfType<pm::ShardingAttr>(
             index, pm::kShardingAttr)) {
+      // An open dimension keeps what it has behind its own axes, unless that is
+      // given to another one.
+      AxisMask taken = graph.cuts.maskOf(given.getPartialAxes());
+      for (pm::DimShardingAttr dim : given.getDims())
+        taken |= graph.cuts.maskOf(dim.getAxes());
       for (auto [number, dim] : llvm::enumerate(given.getDims())) {
         CutId cut =
             graph.cuts.get(DimCut{Axes(dim.getAxes()), dim.getBlockSize()});
         CutId &own = target.dims[number];
-        if (!dim.getOpen() || !graph.cuts.isPrefix(cut, own))
+        if (dim.getOpen() && graph.cuts.isPrefix(cut, own))
+          own = graph.cuts.withoutAxes(
+              own, taken & ~graph.cuts.maskOf(dim.getAxes()));
+        else
           own = cut;
       }
       target.partial = graph.cuts.maskOf(given.getPartialAxes());
