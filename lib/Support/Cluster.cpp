@@ -173,9 +173,9 @@ pipemesh::placeAxes(const Cluster &cluster, llvm::ArrayRef<int64_t> sizes) {
   }
   int64_t devices = cluster.devicesUpTo(cluster.levels.size() - 1);
   if (devices != 0 && stride > devices)
-    return wrong("the mesh has {0} ranks, but the cluster '{1}' has {2} "
-                 "devices; make the mesh smaller, or describe more of '{3}'",
-                 stride, cluster.name, devices,
+    return wrong("the mesh has {0} ranks, but the cluster has {1} devices; "
+                 "make the mesh smaller, or describe more of '{2}'",
+                 stride, devices,
                  cluster.getOutermost().name);
   return places;
 }

@@ -3,8 +3,8 @@
 pm.mesh @mesh = [<"dp", spatial = 4>]
 
 // CHECK: pm.mesh
-// CHECK: func.func @stage0_forward(%{{.*}}: tensor<8x4xf32> {pm.buffer = @arg0, pm.sharding = #pm.sharding<@mesh, [{"dp"}, {}]>}, %{{.*}}: tensor<i32> {pm.buffer = @arg1, {{.*}}})
-// CHECK-SAME: -> (tensor<8x4xf32> {pm.buffer = @out0, {{.*}}}, tensor<i32> {pm.buffer = @out1, {{.*}}})
+// CHECK: func.func @stage0_forward(%{{.*}}: tensor<8x4xf32> {pm.buffer = @arg0, pm.sharding = #pm.sharding<@mesh, [{"dp"}, {}]>}, %{{.*}}: tensor<i32> {pm.buffer = @arg1, pm.sharding = #pm.sharding<@mesh, []>})
+// CHECK-SAME: -> (tensor<8x4xf32> {pm.buffer = @out0, pm.sharding = #pm.sharding<@mesh, [{"dp"}, {}]>}, tensor<i32> {pm.buffer = @out1, pm.sharding = #pm.sharding<@mesh, []>})
 // CHECK-SAME: attributes {pm.fragment = #pm.fragment<forward, 0>}
 // CHECK: pm.program @step on @mesh
 // CHECK-NEXT: pm.buffer @arg0 input : tensor<8x4xf32> sharding <@mesh, [{"dp"}, {}]> {role = "argument"}

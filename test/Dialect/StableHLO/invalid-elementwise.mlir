@@ -18,7 +18,7 @@ func.func @boolean_subtract(%x: tensor<4xi1>) {
 // -----
 
 func.func @dynamic_shape(%x: tensor<?xf32>) {
-  // expected-error @+1 {{operand #0 must be statically shaped tensor of real number values, but got 'tensor<?xf32>'}}
+  // expected-error @+1 {{operand #0 must be statically shaped tensor of number values, but got 'tensor<?xf32>'}}
   %0 = stablehlo.abs %x : tensor<?xf32>
   return
 }
@@ -26,7 +26,7 @@ func.func @dynamic_shape(%x: tensor<?xf32>) {
 // -----
 
 func.func @unranked(%x: tensor<*xf32>) {
-  // expected-error @+1 {{operand #0 must be statically shaped tensor of real number values, but got 'tensor<*xf32>'}}
+  // expected-error @+1 {{operand #0 must be statically shaped tensor of number values, but got 'tensor<*xf32>'}}
   %0 = stablehlo.abs %x : tensor<*xf32>
   return
 }
@@ -34,7 +34,7 @@ func.func @unranked(%x: tensor<*xf32>) {
 // -----
 
 func.func @encoding(%x: tensor<4xf32, 1 : i32>) {
-  // expected-error @+1 {{operand #0 must be statically shaped tensor of real number values, but got 'tensor<4xf32, 1 : i32>'}}
+  // expected-error @+1 {{operand #0 must be statically shaped tensor of number values, but got 'tensor<4xf32, 1 : i32>'}}
   %0 = stablehlo.abs %x : tensor<4xf32, 1 : i32>
   return
 }
@@ -42,7 +42,7 @@ func.func @encoding(%x: tensor<4xf32, 1 : i32>) {
 // -----
 
 func.func @not_a_tensor(%x: f32) {
-  // expected-error @+1 {{operand #0 must be statically shaped tensor of real number values, but got 'f32'}}
+  // expected-error @+1 {{operand #0 must be statically shaped tensor of number values, but got 'f32'}}
   %0 = stablehlo.abs %x : f32
   return
 }
