@@ -39,7 +39,9 @@ struct BlockGather {
 
 private:
   bool isSplit(int64_t dim) const {
-    return cuts[dim].isCut() && sizes[dim] != cuts[dim].size;
+    return cuts[dim].isCut() &&
+           (sizes[dim] != cuts[dim].size ||
+            llvm::is_contained(dims.getCollapsedSliceDims(), dim));
   }
   /// The operand's dimensions that run inside a window, in order.
   SmallVector<int64_t> windowDims() const;

@@ -129,7 +129,8 @@ bool FactorChooser::dropInexpressible(const RuleInfo &rule,
       int64_t size = rule.rule.factors[factor].size;
       const CutTable::Cut &cut = cuts[factors[factor]];
       bool isEven = !cut.block && size % cut.pieces == 0;
-      if (factors[factor] && (!isWhole || (!isEven && major > 1))) {
+      bool isPlace = size == 1; // Of one element: more pieces cut nothing.
+      if (factors[factor] && (!isWhole || (!isEven && major > 1) || isPlace)) {
         factors[factor] = 0;
         dropped = true;
       }

@@ -91,7 +91,10 @@ static ShardingRule gather(GatherOp op) {
 /// How updates that different ranks hold are joined: each rank joins its own
 /// into the input (into zeros, for a sum), and the results are joined.
 static std::optional<ReductionKind> updatesKind(ScatterOp op) {
-  if (op.getInputs().size() != 1)
+  // What lies behind a short block of updates is dropped by its index.
+  if (op.getInputs().size() != 1 || op.getScatterDimensionNumbers()
+                                        .getScatterDimsToOperandDims()
+                                        .empty())
     return std::nullopt;
   Operation *body = getAppliedOp(op.getUpdateComputation());
   if (!body)
@@ -158,7 +161,11 @@ static ShardingRule scatter(ScatterOp op) {
         update(updateDim, builder.replicated(updateShape[updateDim], reason));
       continue;
     }
-    int64_t factor = builder.parallel(size);
+    // A window may lie across blocks, and be larger than one.
+    bool isWindow = isIndexed && !isInserted && updateShape[updateDim] != 1;
+    int64_t factor =
+        isWindow ? builder.replicated(size, "windows of it are written")
+                 : builder.parallel(size);
     input(dim, factor);
     if (!isInserted)
       update(updateDim, !isIndexed
