@@ -131,14 +131,16 @@ func.func @reduced_small(
 
 pm.mesh @mesh = [<"dp", spatial = 2>]
 
-// A reduction that does not start from its neutral element counts its start
-// once for each shard, so it stays whole; a maximum is partial as a maximum.
+// A reduction that does not start from its neutral element would count its start
+// once for each shard: it gives a whole result, of two steps that partitioning makes.
+// A maximum is partial as a maximum.
 // CHECK-LABEL: func.func @reductions
 func.func @reductions(
     %x: tensor<8x4xf32> {pm.sharding = #pm.sharding<@mesh, [{"dp"}, {}]>}) -> (tensor<4xf32>, tensor<4xf32>) {
   %one = stablehlo.constant dense<1.0> : tensor<f32>
   %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
-  // CHECK: pm.reshard %{{.*}} from <@mesh, [{"dp"}, {}]> to <@mesh, [{}, {}]>
+  // CHECK-NOT: pm.reshard
+  // CHECK: stablehlo.reduce{{.*}}stablehlo.add{{.*}}#pm.sharding<@mesh, [{}]>]
   %0 = stablehlo.reduce(%x init: %one) applies stablehlo.add across dimensions = [0] : (tensor<8x4xf32>, tensor<f32>) -> tensor<4xf32>
   // CHECK: stablehlo.reduce{{.*}}stablehlo.maximum{{.*}}partial = max{"dp"}
   %1 = stablehlo.reduce(%x init: %low) applies stablehlo.maximum across dimensions = [0] : (tensor<8x4xf32>, tensor<f32>) -> tensor<4xf32>
