@@ -249,6 +249,16 @@ pm::ShardingAttr Graph::manualSharding(const GraphNode &node) const {
   return cast<pm::ShardingAttr>(op.getOutShardings()[node.number]);
 }
 
+AxisMask Graph::manualAxes(const GraphNode &node) const {
+  auto op = dyn_cast<pm::ManualComputationOp>(node.op);
+  if (!op)
+    op = cast<pm::ManualComputationOp>(node.op->getParentOp());
+  AxisMask mask = 0;
+  for (Attribute axis : op.getManualAxes())
+    mask |= cuts.maskOf(cast<StringAttr>(axis));
+  return mask;
+}
+
 SmallVector<CutId> Graph::manualPrefix(const GraphNode &node) {
   auto op = dyn_cast<pm::ManualComputationOp>(node.op);
   if (!op)

@@ -93,6 +93,8 @@ public:
                                              values[value].rank);
   }
   ValueId idOf(mlir::Value value) const { return ids.lookup(value); }
+  /// The manual axes of the computation of a ManualIn or ManualOut.
+  AxisMask manualAxes(const GraphNode &node) const;
   /// The manual axes that cut each dimension of an operand of a manual
   /// computation (or of a result).
   llvm::SmallVector<CutId> manualPrefix(const GraphNode &node);

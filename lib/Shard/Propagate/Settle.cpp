@@ -216,10 +216,7 @@ void Settle::settleManual(const GraphNode &node) {
   outside.kind = inside.kind = given.getPartialKind();
   auto manual = isIn ? cast<pm::ManualComputationOp>(node.op)
                      : cast<pm::ManualComputationOp>(node.op->getParentOp());
-  AxisMask manualAxes = 0;
-  for (Attribute axis : manual.getManualAxes())
-    manualAxes |= graph.cuts.maskOf(cast<StringAttr>(axis));
-  inside.partial = outside.partial & ~manualAxes;
+  inside.partial = outside.partial & ~graph.manualAxes(node);
   // The inside has what the annotation and propagation gave the value that is
   // bound: the argument, or the result.
   for (unsigned dim = 0; dim < prefix.size(); ++dim) {

@@ -116,7 +116,9 @@ void Sweep::visitManual(const GraphNode &node) {
   SmallVector<CutId> prefix = graph.manualPrefix(node), in, out;
   auto type = cast<RankedTensorType>(graph.values[inner].value.getType());
   for (unsigned dim = 0; dim < prefix.size(); ++dim) {
-    in.push_back(strip(prefix[dim], graph.dimsOf(outer)[dim]));
+    // The manual axes of a dimension are those of its annotation, and no more.
+    in.push_back(graph.cuts.withoutAxes(
+        strip(prefix[dim], graph.dimsOf(outer)[dim]), graph.manualAxes(node)));
     if (type.getDimSize(dim) % graph.cuts[in.back()].pieces != 0)
       in.back() = 0;
     out.push_back(join(prefix[dim], graph.dimsOf(inner)[dim],
