@@ -54,3 +54,12 @@ func.func @unknown_partial_axis(%x: tensor<4xf32> {pm.sharding = #pm.sharding<@m
   %0 = stablehlo.negate %x {pm.shardings = [#pm.sharding<@mesh, [{}], partial = sum{"tp"}>]} : tensor<4xf32>
   return
 }
+
+// -----
+
+pm.mesh @mesh = [<"dp", spatial = 2>]
+
+// expected-error @below {{a sharding names the axis 'tp', which the mesh 'mesh' does not have}}
+func.func @result_over_no_axis(%x: tensor<4xf32>) -> (tensor<4xf32> {pm.sharding = #pm.sharding<@mesh, [{"tp"}]>}) {
+  return %x : tensor<4xf32>
+}

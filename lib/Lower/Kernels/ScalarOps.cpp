@@ -296,10 +296,11 @@ Value Emitter::emitNextAfter() {
   Value next = select(outwards, binary<arith::AddIOp>(xBits, one),
                       binary<arith::SubIOp>(xBits, one));
   next = select(compare(arith::CmpFPredicate::OEQ, x, zero), smallest, next);
-  Value result = arith::BitcastOp::create(builder, loc, x.getType(), next);
-  result = select(compare(arith::CmpFPredicate::OEQ, x, y), y, result);
-  Value isNan = compare(arith::CmpFPredicate::UNO, x, y);
-  return select(isNan, binary<arith::AddFOp>(x, y), result);
+  // A choice of bits, since half precision has no select of its own everywhere.
+  next = select(compare(arith::CmpFPredicate::OEQ, x, y), bits(y), next);
+  next = select(compare(arith::CmpFPredicate::UNO, y, y), bits(y), next);
+  next = select(compare(arith::CmpFPredicate::UNO, x, x), xBits, next);
+  return arith::BitcastOp::create(builder, loc, x.getType(), next);
 }
 
 /// On the bits: rounds the mantissa to the nearest, ties to even, then replaces
@@ -814,7 +815,13 @@ Value pipemesh::emitHorizontal(OpBuilder &builder, Operation *combiner,
     return vector;
   Location loc = combiner->getLoc();
   int64_t width = type.getNumElements();
-  while (width > 1) {
+  auto lane = [&](int64_t number) -> Value {
+    return vector::ExtractOp::create(builder, loc, vector,
+                                     ArrayRef<int64_t>{number});
+  };
+  if (width == 1)
+    return lane(0);
+  while (width > 2) {
     width /= 2;
     auto half = [&](int64_t first) -> Value {
       auto lanes = llvm::to_vector(llvm::seq<int64_t>(first, first + width));
@@ -822,5 +829,5 @@ Value pipemesh::emitHorizontal(OpBuilder &builder, Operation *combiner,
     };
     vector = emitElementwise(builder, combiner, {half(0), half(width)}, width);
   }
-  return vector::ExtractOp::create(builder, loc, vector, ArrayRef<int64_t>{0});
+  return emitElementwise(builder, combiner, {lane(0), lane(1)}, 1);
 }

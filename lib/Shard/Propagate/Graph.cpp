@@ -422,6 +422,11 @@ LogicalResult Graph::build() {
   if (failed(readArguments()) ||
       failed(visitBlock(function.getBody().front(), 0)))
     return failure();
+  for (unsigned index = 0; index < function.getNumResults(); ++index)
+    if (auto given = function.getResultAttrOfType<pm::ShardingAttr>(
+            index, pm::kShardingAttr))
+      if (failed(checkAxes(function.getLoc(), given)))
+        return failure();
   SmallVector<int64_t> numbers;
   for (auto &entry : groups)
     numbers.push_back(entry.first);
