@@ -282,13 +282,21 @@ Value Emitter::emitIntegerPower() {
 /// The number whose bits are next to those of `x`, read as sign and magnitude.
 Value Emitter::emitNextAfter() {
   Value x = operands[0], y = operands[1];
-  Value zero = constant(0);
-  Value xBits = bits(x);
+  Value xBits = bits(x), yBits = bits(y);
+  Type own = x.getType();
+  if (operandElement.getIntOrFloatBitWidth() < 32) {
+    // Half precision is compared in float32.
+    Type single = getVectorType(builder.getF32Type(), width);
+    x = arith::ExtFOp::create(builder, loc, single, x);
+    y = arith::ExtFOp::create(builder, loc, single, y);
+  }
+  Value zero = arith::ConstantOp::create(builder, loc,
+                                         builder.getZeroAttr(x.getType()));
   unsigned count = getWidth();
   Value sign = like(xBits, APInt::getSignMask(count));
   Value one = like(xBits, APInt(count, 1));
   Value smallest = binary<arith::OrIOp>(
-      binary<arith::AndIOp>(bits(y), sign), one);
+      binary<arith::AndIOp>(yBits, sign), one);
   // Away from zero where y is farther out on the same side.
   Value up = compare(arith::CmpFPredicate::OGT, y, x);
   Value isPositive = compare(arith::CmpFPredicate::OGT, x, zero);
@@ -297,10 +305,10 @@ Value Emitter::emitNextAfter() {
                       binary<arith::SubIOp>(xBits, one));
   next = select(compare(arith::CmpFPredicate::OEQ, x, zero), smallest, next);
   // A choice of bits, since half precision has no select of its own everywhere.
-  next = select(compare(arith::CmpFPredicate::OEQ, x, y), bits(y), next);
-  next = select(compare(arith::CmpFPredicate::UNO, y, y), bits(y), next);
+  next = select(compare(arith::CmpFPredicate::OEQ, x, y), yBits, next);
+  next = select(compare(arith::CmpFPredicate::UNO, y, y), yBits, next);
   next = select(compare(arith::CmpFPredicate::UNO, x, x), xBits, next);
-  return arith::BitcastOp::create(builder, loc, x.getType(), next);
+  return arith::BitcastOp::create(builder, loc, own, next);
 }
 
 /// On the bits: rounds the mantissa to the nearest, ties to even, then replaces

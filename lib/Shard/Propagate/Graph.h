@@ -13,6 +13,7 @@
 #include "Factors.h"
 #include "Rules.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include <map>
 #include <set>
 
 namespace pipemesh {
@@ -140,7 +141,7 @@ private:
   void listNodes();
 
   llvm::DenseMap<mlir::Value, ValueId> ids;
-  llvm::DenseMap<int64_t, llvm::SmallVector<mlir::OpOperand *>> groups;
+  std::map<int64_t, llvm::SmallVector<mlir::OpOperand *>> groups;
   std::vector<uint32_t> firstNode, nodeLists;
   mlir::StringAttr shardingsName;
 };
