@@ -1,4 +1,5 @@
 // Text of convolutions: dimension numbers and windows.
+#include <map>
 #include "AsmDirectives.h"
 
 using namespace mlir;
@@ -17,7 +18,7 @@ struct DimRoles {
 
 static ParseResult parseRoles(AsmParser &parser, DimRoles &roles) {
   SMLoc loc = parser.getCurrentLocation();
-  llvm::SmallMapVector<int64_t, int64_t, 4> spatial;
+  std::map<int64_t, int64_t> spatial; // Any number may be written.
   int64_t dim = 0;
   auto parseRole = [&]() -> ParseResult {
     int64_t number;
@@ -51,7 +52,7 @@ static ParseResult parseRoles(AsmParser &parser, DimRoles &roles) {
     return parser.emitError(loc) << "'" << roles.firstLetter << "' or '"
                                  << roles.secondLetter << "' is missing";
   for (int64_t i = 0, e = spatial.size(); i < e; ++i) {
-    auto *it = spatial.find(i);
+    auto it = spatial.find(i);
     if (it == spatial.end())
       return parser.emitError(loc) << "spatial dimension " << i << " of " << e
                                    << " is missing";

@@ -189,6 +189,11 @@ void Planner::findInPlace() {
   for (auto [index, output] : llvm::enumerate(body.outputs)) {
     bool lane = getNumElements(output) != plan.rows;
     unsigned level = lane ? getLevel(output) : ~0u;
+    // Loops of other widths on the same level read what this one has stored.
+    if (lane && llvm::count_if(plan.loops, [&](const ColumnLoop &loop) {
+                  return loop.level == level;
+                }) > 1)
+      continue;
     llvm::SetVector<Value> candidates;
     for (Operation *op : body.ops)
       for (Value operand : op->getOperands())

@@ -147,3 +147,16 @@ func.func @sort_by_region(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   }) : (tensor<4x6xf32>) -> tensor<4x6xf32>
   return %y : tensor<4x6xf32>
 }
+
+// -----
+
+// Two outputs of different widths: the second reads the operands after the first is
+// stored, so that none takes an operand's place.
+// CHECK-LABEL: func.func @widths
+func.func @widths(%a: tensor<3xf32>, %b: tensor<3xf32>) -> (tensor<3xf32>, tensor<2xf32>) {
+  %x = stablehlo.negate %a : tensor<3xf32>
+  // CHECK: pmrt.fused({{.*}}) in_place [-1, -1]
+  %0 = stablehlo.add %x, %b : tensor<3xf32>
+  %1 = stablehlo.slice %0 [0:2] : (tensor<3xf32>) -> tensor<2xf32>
+  return %0, %1 : tensor<3xf32>, tensor<2xf32>
+}
