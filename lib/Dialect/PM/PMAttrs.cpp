@@ -129,8 +129,12 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
         return {};
       continue;
     }
-    if (!partialAxes.empty() || parser.parseKeyword("partial") ||
-        parser.parseEqual())
+    if (!partialAxes.empty()) {
+      parser.emitError(parser.getCurrentLocation(),
+                       "expected 'replicated', or the end of the sharding");
+      return {};
+    }
+    if (parser.parseKeyword("partial") || parser.parseEqual())
       return {};
     wordLoc = parser.getCurrentLocation();
     if (parser.parseKeyword(&word))

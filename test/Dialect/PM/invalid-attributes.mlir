@@ -17,3 +17,8 @@ func.func @stored_text(%w: tensor<8x3x8xf32> {pm.stored_shape = "8x24"}) {
 // expected-error@below {{'pm.schedule' must be the name of a schedule, but is 1 : i64}}
 module attributes {pm.schedule = 1 : i64} {
 }
+
+// -----
+
+// expected-error @below {{expected 'replicated', or the end of the sharding}}
+func.func @partial_twice(%x: tensor<4xf32> {pm.sharding = #pm.sharding<@mesh, [{}], partial = sum{"dp"}, partial = sum{"tp"}>})
