@@ -16,10 +16,10 @@ CASES = os.path.join(SHARED, "stablehlo")
 # gradients and the loss, which each rank has a part of, are all-reduced:
 # 2 * 7/8 * 4 * 1065 = 7455.
 FEWEST = {"mlp_train_sgd_dp8": 7455}
-# Where XLA sends fewer: sorting moves another dimension there, and a sum of bf16
-# parts is made of fewer bytes.
-MORE = {"uneven_dp": 1980, "captured_constants_dp2_tp2": 3472}
-SHARDED = ["llama_forward_dp2_sp_tp2", "mlp_train_sgd_dp8", "uneven_dp"]
+SHARDED = ["llama_forward_dp2_sp_tp2", "mlp_train_sgd_dp8"]
+# More bytes than XLA's: slices, a concatenation and a sort along the cut dimension
+# gather it.
+BEHIND = ["uneven_dp"]
 WHOLE = ["decode_step", "gpt_scan_train", "gpt_train_adamw", "mlp_forward"]
 
 
@@ -44,18 +44,29 @@ class JaxExports(harness.EndToEndTest):
             with self.subTest(name):
                 self.run_case(name, [])
 
+    def run_on_the_mesh(self, name):
+        return self.run_case(name, ["--pm-propagate", "--pm-verify-sharded",
+                                    "--pm-partition"])
+
+    def check_bytes(self, name):
+        case, out = self.run_on_the_mesh(name)
+        text = harness.succeed("pmcheck", "bytes", out)
+        sent = int(text.rsplit(":", 1)[1])
+        self.assertLessEqual(sent, case["xla_wire_bytes_per_rank"])
+        if name in FEWEST:
+            self.assertEqual(sent, FEWEST[name])
+
     def test_on_the_mesh_of_the_case(self):
         for name in SHARDED:
             with self.subTest(name):
-                case, out = self.run_case(
-                    name, ["--pm-propagate", "--pm-verify-sharded",
-                           "--pm-partition"])
-                text = harness.succeed("pmcheck", "bytes", out)
-                sent = int(text.rsplit(":", 1)[1])
-                self.assertLessEqual(
-                    sent, max(MORE.get(name, 0), case["xla_wire_bytes_per_rank"]))
-                if name in FEWEST:
-                    self.assertEqual(sent, FEWEST[name])
+                self.check_bytes(name)
+        for name in BEHIND:
+            with self.subTest(name):
+                self.run_on_the_mesh(name)
+
+    @unittest.expectedFailure
+    def test_bytes_of_uneven_dp(self):
+        self.check_bytes("uneven_dp")
 
 
 if __name__ == "__main__":
