@@ -146,6 +146,10 @@ FlatSymbolRefAttr FragmentBuilder::makeOutput(unsigned index, Value value,
 
 /// Inputs and state, in the order of the arguments.
 void FragmentBuilder::makeArgumentBuffers() {
+  llvm::DenseMap<Attribute, SmallVector<unsigned, 1>> resultsOfState;
+  for (unsigned i = 0; i < function.getNumResults(); ++i)
+    if (Attribute state = function.getResultAttr(i, pm::kStateAttr))
+      resultsOfState[state].push_back(i);
   for (BlockArgument arg : function.getArguments()) {
     unsigned index = arg.getArgNumber();
     if (auto state =
@@ -159,9 +163,8 @@ void FragmentBuilder::makeArgumentBuffers() {
       argumentBuffers[arg] =
           makeBuffer(arg.getLoc(), symbol, pm::BufferKind::State, arg, kind,
                      ofParameter ? name : "");
-      for (unsigned i = 0; i < function.getNumResults(); ++i)
-        if (function.getResultAttr(i, pm::kStateAttr) == state)
-          resultBuffers[i] = argumentBuffers[arg];
+      for (unsigned i : resultsOfState.lookup(state))
+        resultBuffers[i] = argumentBuffers[arg];
       continue;
     }
     auto input = function.getArgAttrOfType<StringAttr>(index, pm::kInputAttr);
@@ -334,9 +337,12 @@ void FragmentBuilder::build(Fragment &fragment) {
   }
   made.setAllArgAttrs(argAttrs);
   builder.setInsertionPointToEnd(body);
-  for (Operation &op : function.getBody().front())
-    if (fragment.ops.contains(&op))
-      builder.clone(op, mapping);
+  SmallVector<Operation *> ops(fragment.ops.begin(), fragment.ops.end());
+  llvm::sort(ops, [&](Operation *a, Operation *b) {
+    return placement.of(a).order < placement.of(b).order;
+  });
+  for (Operation *op : ops)
+    builder.clone(*op, mapping);
   SmallVector<Value> returned;
   for (Value value : results)
     returned.push_back(mapping.lookup(value));

@@ -8,10 +8,16 @@ using pm::FragmentKind;
 
 std::optional<unsigned> Splitter::findStateArgument(unsigned resultIndex) {
   Attribute state = function.getResultAttr(resultIndex, pm::kStateAttr);
-  for (unsigned i = 0; state && i < function.getNumArguments(); ++i)
-    if (function.getArgAttr(i, pm::kStateAttr) == state)
-      return i;
-  return {};
+  if (!state)
+    return {};
+  // Asked for each result, of which a large model has thousands.
+  if (stateArguments.empty())
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (Attribute held = function.getArgAttr(i, pm::kStateAttr))
+        stateArguments.try_emplace(held, i);
+  auto found = stateArguments.find(state);
+  return found == stateArguments.end() ? std::nullopt
+                                       : std::optional<unsigned>(found->second);
 }
 
 void Splitter::addResults(bool ofUpdates) {

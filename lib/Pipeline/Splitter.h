@@ -98,6 +98,8 @@ private:
 
   pm::MeshOp mesh;
   StateHolders holders;
+  /// The argument that each state comes in by; filled when first asked.
+  llvm::DenseMap<mlir::Attribute, unsigned> stateArguments;
   /// What collectForUpdates found.
   llvm::DenseSet<mlir::Value> forUpdates;
   std::optional<LatePlaces> late;

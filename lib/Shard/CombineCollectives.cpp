@@ -38,6 +38,7 @@ public:
   void add(pm::AllReduceOp op) {
     members.push_back(op);
     bytes += bytesOf(op);
+    waitingBeforeLast = waiting.size();
   }
   /// Notes whether the op, which stands behind the members, waits for them.
   void see(Operation *op) {
@@ -67,6 +68,9 @@ private:
 
   SmallVector<pm::AllReduceOp> members;
   llvm::SetVector<Operation *> waiting;
+  /// How many of those stand in front of the last member. Asking the block for
+  /// the order instead would make it count anew after each merge.
+  size_t waitingBeforeLast = 0;
   int64_t bytes = 0;
 };
 } // namespace
@@ -88,11 +92,10 @@ void Bucket::close() {
       merged->setAttr(pm::kPhaseAttr, phase);
     // What waits in front of the merged op goes behind it, in the old order.
     Operation *place = merged;
-    for (Operation *op : waiting)
-      if (op->isBeforeInBlock(merged)) {
-        op->moveAfter(place);
-        place = op;
-      }
+    for (Operation *op : waiting.getArrayRef().take_front(waitingBeforeLast)) {
+      op->moveAfter(place);
+      place = op;
+    }
     unsigned index = 0;
     for (pm::AllReduceOp member : members) {
       for (Value result : member.getResults())
@@ -102,6 +105,7 @@ void Bucket::close() {
   }
   members.clear();
   waiting.clear();
+  waitingBeforeLast = 0;
   bytes = 0;
 }
 
