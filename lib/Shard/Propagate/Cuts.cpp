@@ -5,6 +5,10 @@
 using namespace mlir;
 using namespace pipemesh;
 
+/// Where no cluster is given, a collective takes as long as moving so many
+/// bytes, however small it is.
+static constexpr double kUnknownLatency = 1 << 14;
+
 CutTable::CutTable(const MeshAxes &mesh) : meshAxes(mesh) {
   for (auto [number, axis] : llvm::enumerate(mesh.all())) {
     numbers[axis] = number;
@@ -16,8 +20,12 @@ CutTable::CutTable(const MeshAxes &mesh) : meshAxes(mesh) {
   double fastest = 0;
   for (StringAttr axis : mesh.all())
     fastest = std::max(fastest, mesh.linkOf(axis).bandwidth);
-  for (StringAttr axis : mesh.all())
-    byteCosts.push_back(fastest / mesh.linkOf(axis).bandwidth);
+  for (StringAttr axis : mesh.all()) {
+    Link link = mesh.linkOf(axis);
+    byteCosts.push_back(fastest / link.bandwidth);
+    latencies.push_back(mesh.hasLinks() ? link.latency * fastest
+                                        : kUnknownLatency);
+  }
   cuts.emplace_back();
   ids[{{0, 0}, 0}] = 0;
 }
@@ -103,10 +111,19 @@ int64_t CutTable::productOf(AxisMask mask) const {
   return product;
 }
 
-double CutTable::byteCostOf(AxisMask mask) const {
-  double cost = 0;
+/// A collective runs at the pace of the slowest of its axes.
+static double largestOf(ArrayRef<double> values, AxisMask mask) {
+  double largest = 0;
   forEachAxis(mask, [&](unsigned axis) {
-    cost = std::max(cost, byteCosts[axis]);
+    largest = std::max(largest, values[axis]);
   });
-  return cost;
+  return largest;
+}
+
+double CutTable::byteCostOf(AxisMask mask) const {
+  return largestOf(byteCosts, mask);
+}
+
+double CutTable::latencyOf(AxisMask mask) const {
+  return largestOf(latencies, mask);
 }

@@ -59,10 +59,14 @@ public:
   /// What a byte over each axis costs; one unless a cluster is known.
   llvm::SmallVector<double> byteCosts;
   double byteCostOf(AxisMask mask) const;
+  /// What a collective over the axes costs besides its bytes, as bytes over the
+  /// fastest link.
+  double latencyOf(AxisMask mask) const;
 
 private:
   const MeshAxes &meshAxes;
   llvm::SmallVector<int64_t> sizes;
+  llvm::SmallVector<double> latencies;
   AxisMask temporalAxes = 0;
   llvm::DenseMap<mlir::StringAttr, uint8_t> numbers;
   std::vector<Cut> cuts;

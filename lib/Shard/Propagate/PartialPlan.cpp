@@ -7,8 +7,6 @@
 using namespace mlir;
 using namespace pipemesh;
 
-/// A collective takes as long as moving so many bytes, however small it is.
-static constexpr double kLatencyBytes = 1 << 14;
 static constexpr double kNever = std::numeric_limits<double>::infinity();
 
 PartialFlow pipemesh::flowThrough(const RuleInfo &rule, const CutTable &cuts,
@@ -241,13 +239,16 @@ double PartialPlan::lookup(const Prices &prices, unsigned axis) {
 double PartialPlan::wire(ValueId value, AxisMask axes) const {
   double ranks = 1;
   // The plan is the same for one rank as for two.
-  forEachAxis(axes & ~graph.cuts.temporal(), [&](unsigned axis) {
+  axes &= ~graph.cuts.temporal();
+  forEachAxis(axes, [&](unsigned axis) {
     ranks *= std::max<int64_t>(2, graph.cuts.sizeOf(axis));
   });
   if (ranks == 1)
     return 0;
   const Info &info = infos[value];
-  return 2 * (ranks - 1) / ranks * info.localBytes + info.runs * kLatencyBytes;
+  return 2 * (ranks - 1) / ranks * info.localBytes *
+             graph.cuts.byteCostOf(axes) +
+         info.runs * graph.cuts.latencyOf(axes);
 }
 
 double PartialPlan::added(ValueId value, unsigned axis) const {
