@@ -148,13 +148,15 @@ static SmallVector<Cut> cutsUnder(Partitioner &p, Value original,
 static LogicalResult convertDynamicSlice(Partitioner &p, DynamicSliceOp op) {
   return convertMoved(
       p, op, p.locals(op->getOperands()),
-      [&](ArrayRef<Value> operands, ArrayRef<ValueSharding> shardings,
-          TypeRange types) -> SmallVector<Value> {
+      [&](const MovedOp &moved) -> SmallVector<Value> {
         BlockBuilder b(p, op.getLoc());
-        SmallVector<Cut> cuts = cutsUnder(p, op.getOperand(), shardings[0]);
+        ArrayRef<Value> operands = moved.operands;
+        SmallVector<Cut> cuts =
+            cutsUnder(p, op.getOperand(), moved.shardings[0]);
         if (!anyPart(cuts, op.getSliceSizes())) {
-          auto slice = cast<DynamicSliceOp>(p.copy(op, operands, types));
-          slice.setSliceSizes(cast<RankedTensorType>(types[0]).getShape());
+          auto slice = cast<DynamicSliceOp>(p.copy(op, operands, moved.types));
+          slice.setSliceSizes(
+              cast<RankedTensorType>(moved.types[0]).getShape());
           return {slice.getResult()};
         }
         SmallVector<WindowDim> windows;
@@ -183,11 +185,19 @@ static LogicalResult convertDynamicUpdateSlice(Partitioner &p,
 /// A slice of a dimension that is whole, or taken whole, is one of the block. Of
 /// other dimensions that are cut, a rank gives what it has.
 static Value sliceOfBlock(BlockBuilder &b, SliceOp op, Value block,
-                          ArrayRef<Cut> cuts) {
+                          SmallVector<Cut> cuts,
+                          const llvm::SmallBitVector &done) {
   SmallVector<int64_t> starts(op.getStartIndices()),
       limits(op.getLimitIndices()), strides(op.getStrides());
-  ArrayRef<int64_t> sizes = Partitioner::globalTypeOf(op.getResult()).getShape();
+  SmallVector<int64_t> sizes(
+      Partitioner::globalTypeOf(op.getResult()).getShape());
   SmallVector<int64_t> local(BlockBuilder::shapeOf(block));
+  for (int dim : done.set_bits()) {
+    cuts[dim] = Cut();
+    cuts[dim].size = cuts[dim].block = sizes[dim] = limits[dim] = local[dim];
+    starts[dim] = 0;
+    strides[dim] = 1;
+  }
   bool anyWindow = anyPart(cuts, sizes);
   SmallVector<WindowDim> windows;
   for (auto [dim, cut] : llvm::enumerate(cuts)) {
@@ -208,18 +218,64 @@ static Value sliceOfBlock(BlockBuilder &b, SliceOp op, Value block,
   }
   if (anyWindow)
     block = readWindow(b, block, windows);
+  local.assign(BlockBuilder::shapeOf(block).begin(),
+               BlockBuilder::shapeOf(block).end());
+  if (limits == local && llvm::all_of(starts, [](int64_t start) {
+        return start == 0;
+      }) && llvm::all_of(strides, [](int64_t stride) { return stride == 1; }))
+    return block;
   return SliceOp::create(b.builder, b.loc, block, starts, limits, strides);
 }
 
+/// Slices the dimensions that are not cut, so that less of the others moves.
+static void sliceWholeDims(BlockBuilder &b, SliceOp op, StaticMoves &moves) {
+  auto type = Partitioner::globalTypeOf(op.getOperand());
+  SmallVector<Cut> cuts = b.p.cutsOf(op.getOperand());
+  SmallVector<int64_t> sizes(type.getShape()), starts(type.getRank(), 0),
+      limits, strides(type.getRank(), 1);
+  moves.narrowed.resize(type.getRank());
+  for (auto [dim, cut] : llvm::enumerate(cuts)) {
+    limits.push_back(cut.block);
+    int64_t size = Partitioner::globalTypeOf(op.getResult()).getDimSize(dim);
+    if (cut.isCut() || size == cut.size)
+      continue;
+    moves.narrowed.set(dim);
+    sizes[dim] = size;
+    starts[dim] = op.getStartIndices()[dim];
+    limits[dim] = op.getLimitIndices()[dim];
+    strides[dim] = op.getStrides()[dim];
+  }
+  if (moves.narrowed.none() || llvm::none_of(cuts, [](const Cut &cut) {
+        return cut.isCut();
+      }))
+    return;
+  moves.narrow = SliceOp::create(b.builder, b.loc, b.p.local(op.getOperand()),
+                                 starts, limits, strides);
+  moves.narrowType = type.clone(sizes);
+}
+
 static LogicalResult convertSlice(Partitioner &p, SliceOp op) {
+  BlockBuilder b(p, op.getLoc());
+  StaticMoves moves;
+  moves.operands = 1;
+  auto rows = [&](unsigned dim) {
+    std::vector<SourceRow> list;
+    int64_t size = Partitioner::globalTypeOf(op.getResult()).getDimSize(dim);
+    for (int64_t row = 0; row < size; ++row)
+      list.push_back(
+          {0, op.getStartIndices()[dim] + row * op.getStrides()[dim]});
+    return list;
+  };
+  moves.rows = rows;
+  sliceWholeDims(b, op, moves);
   return convertMoved(
       p, op, p.locals(op->getOperands()),
-      [&](ArrayRef<Value> operands, ArrayRef<ValueSharding> shardings,
-          TypeRange types) -> SmallVector<Value> {
-        BlockBuilder b(p, op.getLoc());
-        return {sliceOfBlock(b, op, operands[0],
-                             cutsUnder(p, op.getOperand(), shardings[0]))};
-      });
+      [&](const MovedOp &moved) -> SmallVector<Value> {
+        return {sliceOfBlock(
+            b, op, moved.operands[0],
+            cutsUnder(p, op.getOperand(), moved.shardings[0]), moved.done)};
+      },
+      &moves);
 }
 
 void pipemesh::registerDynamicSliceHandlers(OpHandlers &handlers) {

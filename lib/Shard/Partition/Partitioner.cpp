@@ -263,7 +263,7 @@ Value Partitioner::localAs(Operation *op, Value original,
     if (!llvm::is_contained(own.partial, axis))
       added.push_back(axis);
   if (added.empty() || (!own.partial.empty() && own.kind != sharding.kind))
-    return reshard(op, local(original), globalTypeOf(original), own, sharding);
+    return bring(op, original, sharding);
   // A carry that is summed after the loop, and a value that all ranks have.
   Value part = local(original);
   if (sharding.kind == pm::ReductionKind::Sum && !isKnownZero(original))

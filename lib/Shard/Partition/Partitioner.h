@@ -153,6 +153,9 @@ public:
   mlir::Value reshard(mlir::Operation *op, mlir::Value value,
                       mlir::RankedTensorType global, const ValueSharding &from,
                       const ValueSharding &to);
+  mlir::Value permute(mlir::Location loc, mlir::Value value,
+                      llvm::ArrayRef<int64_t> sources,
+                      llvm::ArrayRef<mlir::StringAttr> axes);
   mlir::Value allReduce(mlir::Location loc, mlir::Value value,
                         pm::ReductionKind kind,
                         llvm::ArrayRef<mlir::StringAttr> axes);
@@ -162,13 +165,47 @@ public:
   /// Gives an exchange the phase of the op that is being converted.
   void setPhase(mlir::Operation *exchange);
 
+  //===--- Forms of a value (Forms.cpp) -----------------------------------===//
+
+  /// Notes what this rank holds of an original value under another sharding
+  /// than its own, for whoever needs it later.
+  void keep(mlir::Value original, const ValueSharding &sharding,
+            mlir::Value value);
+  /// What this rank holds of an original value under a sharding, from the form
+  /// from which it is got the fastest; null after an error at `op`.
+  mlir::Value bring(mlir::Operation *op, mlir::Value original,
+                    const ValueSharding &to);
+  /// How long that takes for an operand of `op`: nothing where a reshard beside
+  /// `op` makes it anyhow. Infinite where no collective leads there.
+  double secondsToBring(mlir::Operation *op, mlir::Value original,
+                        const ValueSharding &to);
+  /// How long it takes to bring a result that is made under `made` to the
+  /// shardings that its users want.
+  double secondsToUsers(mlir::Value original, const ValueSharding &made);
+  double secondsBetween(mlir::RankedTensorType global, const ValueSharding &from,
+                        const ValueSharding &to);
+  /// Whether an op other than a reshard beside it reads an original value.
+  static bool isReadAsItIs(mlir::Value original);
+
   const MeshAxes &mesh;
   const Padding &padding;
   mlir::OpBuilder builder;
 
 private:
+  /// What this rank holds of a value under a sharding.
+  struct Form {
+    ValueSharding sharding;
+    mlir::Value value;
+    mlir::Attribute phase;
+  };
+
   llvm::LogicalResult check(mlir::Value value);
   llvm::LogicalResult convert(mlir::Operation *op);
+  /// Without the axes that do not cut here.
+  ValueSharding onlyCutting(const ValueSharding &sharding) const;
+  /// The forms that can be read here and may become `to`, its own one first.
+  llvm::SmallVector<Form, 2> formsOf(mlir::Value original,
+                                     const ValueSharding &to);
   void noteGlobalTypes();
 
   mlir::func::FuncOp function;
@@ -176,6 +213,7 @@ private:
   mlir::Block *entry = nullptr;
   mlir::Attribute phase;
   llvm::DenseMap<mlir::Value, mlir::Value> values;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<Form, 1>> forms;
   llvm::DenseMap<mlir::StringAttr, mlir::Value> indices;
   llvm::DenseMap<mlir::Attribute, mlir::DictionaryAttr>
       attributesWithoutShardings;

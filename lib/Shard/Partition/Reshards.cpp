@@ -48,6 +48,22 @@ Value Partitioner::allGather(Location loc, Value value, unsigned dim,
   return op;
 }
 
+Value Partitioner::permute(Location loc, Value value, ArrayRef<int64_t> sources,
+                           ArrayRef<StringAttr> axes) {
+  SmallVector<int64_t> list(sources);
+  if (isSeeded(Fault::PermuteBack)) {
+    list.assign(sources.size(), -1);
+    for (auto [member, source] : llvm::enumerate(sources))
+      if (source >= 0)
+        list[source] = member;
+  }
+  auto op = pm::CollectivePermuteOp::create(
+      builder, loc, value.getType(), value, axesAttr(axes),
+      builder.getDenseI64ArrayAttr(list), mesh.symbol());
+  setPhase(op);
+  return op;
+}
+
 namespace {
 /// Walks along the steps of a reshard.
 class ReshardWalk {
@@ -98,18 +114,7 @@ void ReshardWalk::slice() {
 void ReshardWalk::permute(const ReshardStep &step) {
   SmallVector<int64_t> sources =
       findPermuteSources(global, now, step.after, step.axes, p.mesh);
-  if (isSeeded(Fault::PermuteBack)) {
-    SmallVector<int64_t> targets(sources.size(), -1);
-    for (auto [member, source] : llvm::enumerate(sources))
-      if (source >= 0)
-        targets[source] = member;
-    sources = targets;
-  }
-  auto op = pm::CollectivePermuteOp::create(
-      p.builder, loc, value.getType(), value, p.axesAttr(step.axes),
-      p.builder.getDenseI64ArrayAttr(sources), p.mesh.symbol());
-  p.setPhase(op);
-  value = op;
+  value = p.permute(loc, value, sources, step.axes);
 }
 
 void ReshardWalk::take(const ReshardStep &step) {
@@ -155,16 +160,6 @@ void ReshardWalk::take(const ReshardStep &step) {
 
 Value Partitioner::reshard(Operation *op, Value value, RankedTensorType global,
                            const ValueSharding &from, const ValueSharding &to) {
-  auto onlyCutting = [&](const ValueSharding &sharding) {
-    ValueSharding list = sharding;
-    for (DimCut &dim : list.dims) {
-      dim.axes = cutting(dim.axes);
-      if (dim.axes.empty())
-        dim.block = 0;
-    }
-    list.partial = cutting(list.partial);
-    return list;
-  };
   ValueSharding source = onlyCutting(from), target = onlyCutting(to);
   std::string error;
   auto steps = reshards.find(global, source, target, error);
@@ -180,9 +175,7 @@ Value Partitioner::reshard(Operation *op, Value value, RankedTensorType global,
 }
 
 static LogicalResult convertReshard(Partitioner &p, pm::ReshardOp op) {
-  Value value = p.reshard(
-      op, p.local(op.getInput()), Partitioner::globalTypeOf(op.getResult()),
-      ValueSharding(op.getSource()), ValueSharding(op.getTarget()));
+  Value value = p.bring(op, op.getInput(), ValueSharding(op.getTarget()));
   if (!value)
     return failure();
   p.define(op.getResult(), value);

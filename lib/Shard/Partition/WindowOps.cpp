@@ -117,9 +117,9 @@ static LogicalResult convertReduceWindow(Partitioner &p, ReduceWindowOp op) {
 static LogicalResult convertConvolution(Partitioner &p, ConvolutionOp op) {
   return convertMoved(
       p, op, p.maskedOperands(op),
-      [&](ArrayRef<Value> operands, ArrayRef<ValueSharding>,
-          TypeRange types) -> SmallVector<Value> {
-        auto block = cast<ConvolutionOp>(p.copy(op, operands, types));
+      [&](const MovedOp &moved) -> SmallVector<Value> {
+        ArrayRef<Value> operands = moved.operands;
+        auto block = cast<ConvolutionOp>(p.copy(op, operands, moved.types));
         if (op.getFeatureGroupCount() > 1) {
           ConvDimensionNumbersAttr dims = op.getDimensionNumbers();
           block.setFeatureGroupCount(

@@ -1,0 +1,146 @@
+//===- Forms.cpp - a value under several shardings ------------------------===//
+//
+// What was gathered for one op is there for the next one, and what an op made
+// under another sharding than its result has may be what its users want.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Partitioner.h"
+#include "pipemesh/Dialect/StableHLO/StableHLO.h"
+#include <limits>
+
+using namespace mlir;
+using namespace pipemesh;
+
+static constexpr double kNever = std::numeric_limits<double>::infinity();
+
+ValueSharding Partitioner::onlyCutting(const ValueSharding &sharding) const {
+  ValueSharding list = sharding;
+  for (DimCut &dim : list.dims) {
+    dim.axes = cutting(dim.axes);
+    if (dim.axes.empty())
+      dim.block = 0;
+  }
+  list.partial = cutting(list.partial);
+  return list;
+}
+
+void Partitioner::keep(Value original, const ValueSharding &sharding,
+                       Value value) {
+  forms[original].push_back({onlyCutting(sharding), value, phase});
+}
+
+SmallVector<Partitioner::Form, 2>
+Partitioner::formsOf(Value original, const ValueSharding &to) {
+  SmallVector<Form, 2> list;
+  const ValueSharding &own = shardingOf(original);
+  if (Value value = values.lookup(original))
+    list.push_back({own, value, phase});
+  auto found = forms.find(original);
+  if (found == forms.end())
+    return list;
+  // Padding that counts as zero is zero in the own form, and where a slice
+  // makes it.
+  ArrayRef<int64_t> shape = globalTypeOf(original).getShape();
+  auto keepsPadding = [&](const Form &form) {
+    for (size_t dim = 0; dim < shape.size(); ++dim)
+      if (cutOf(shape[dim], to.dims[dim]).isUneven() &&
+          !form.sharding.dims[dim].axes.empty() &&
+          form.sharding.dims[dim] != own.dims[dim])
+        return false;
+    return true;
+  };
+  Region *here = builder.getInsertionBlock()->getParent();
+  for (const Form &form : found->second)
+    if (form.phase == phase &&
+        Value(form.value).getParentRegion()->isAncestor(here) && keepsPadding(form))
+      list.push_back(form);
+  return list;
+}
+
+double Partitioner::secondsBetween(RankedTensorType global,
+                                   const ValueSharding &from,
+                                   const ValueSharding &to) {
+  ValueSharding source = onlyCutting(from), target = onlyCutting(to);
+  if (source == target)
+    return 0;
+  std::string error;
+  auto steps = reshards.find(global, source, target, error);
+  return failed(steps) ? kNever : secondsOf(**steps);
+}
+
+/// Every rank can make a constant itself, whole.
+static bool isGenerated(Value original, const ValueSharding &to) {
+  return to.partial.empty() &&
+         isa_and_nonnull<stablehlo::ConstantOp, stablehlo::IotaOp>(
+             original.getDefiningOp());
+}
+
+Value Partitioner::bring(Operation *op, Value original,
+                         const ValueSharding &to) {
+  RankedTensorType type = globalTypeOf(original);
+  if (isGenerated(original, to) &&
+      secondsBetween(type, shardingOf(original), to) > 0) {
+    SmallVector<Cut> cuts;
+    for (auto [size, dim] : llvm::zip(type.getShape(), to.dims))
+      cuts.push_back(cutOf(size, dim));
+    Operation *made = copy(original.getDefiningOp(), {}, type);
+    return sliceBlock(op->getLoc(), made->getResult(0), cuts);
+  }
+  SmallVector<Form, 2> list = formsOf(original, to);
+  const Form *best = &list.front();
+  if (list.size() > 1) {
+    double least = kNever;
+    for (const Form &form : list)
+      if (double seconds = secondsBetween(type, form.sharding, to);
+          seconds < least) {
+        least = seconds;
+        best = &form;
+      }
+  }
+  Value value = reshard(op, best->value, type, best->sharding, to);
+  if (value && value != best->value)
+    keep(original, to, value);
+  return value;
+}
+
+double Partitioner::secondsToBring(Operation *op, Value original,
+                                   const ValueSharding &to) {
+  if (isGenerated(original, to))
+    return 0;
+  ValueSharding target = onlyCutting(to);
+  for (Operation *user : original.getUsers())
+    if (auto reshard = dyn_cast<pm::ReshardOp>(user))
+      if (user->getBlock() == op->getBlock() &&
+          onlyCutting(ValueSharding(reshard.getTarget())) == target)
+        return 0;
+  double least = kNever;
+  for (const Form &form : formsOf(original, to))
+    least = std::min(
+        least, secondsBetween(globalTypeOf(original), form.sharding, to));
+  return least;
+}
+
+bool Partitioner::isReadAsItIs(Value original) {
+  return llvm::any_of(original.getUsers(), [&](Operation *user) {
+    return !isa<pm::ReshardOp>(user) || user->hasAttr(pm::kPhaseAttr) ||
+           user->getBlock() != original.getParentBlock();
+  });
+}
+
+double Partitioner::secondsToUsers(Value original, const ValueSharding &made) {
+  RankedTensorType type = globalTypeOf(original);
+  SmallVector<ValueSharding, 2> wanted;
+  if (isReadAsItIs(original))
+    wanted.push_back(onlyCutting(shardingOf(original)));
+  for (Operation *user : original.getUsers())
+    if (auto reshard = dyn_cast<pm::ReshardOp>(user)) {
+      ValueSharding target = onlyCutting(ValueSharding(reshard.getTarget()));
+      if (!llvm::is_contained(wanted, target))
+        wanted.push_back(target);
+    }
+  double seconds = 0;
+  for (const ValueSharding &sharding : wanted)
+    seconds += secondsBetween(type, made, sharding);
+  return seconds;
+}
