@@ -17,11 +17,6 @@ CASES = ["bf16_mixed_train", "captured_constants_dp2_tp2", "decode_step",
          "shard_map_collectives", "uneven_dp"]
 # The specification leaves a division by zero to the implementation.
 LEFT_OUT = {"ops_zoo": ["result['idiv_zero_int']"]}
-# More bytes than XLA's, which their tests of bytes are expected to find: a slice of a
-# cut dimension gathers all of it (captured_constants, uneven_dp; there a
-# concatenation and a sort too), and two all-to-alls stand where XLA has a permute
-# (shard_map_collectives).
-BEHIND = ["captured_constants_dp2_tp2", "shard_map_collectives", "uneven_dp"]
 ON_MPI = ["mlp_train_dp2_tp4", "uneven_dp", "gpt_scan_train_fsdp4",
           "shard_map_collectives"]
 # Inside of a manual computation shapes are those of a rank: another mesh is
@@ -48,19 +43,13 @@ class JaxFunctions(harness.EndToEndTest):
         self.assertLessEqual(sent, case.wire_bytes,
                              f"bytes that a rank of {name} sends")
 
-    def run_bytes(self, name):
-        case = jax_case.Case(name)
-        report = self.path("report.json")
-        case.run(case.compile(self.path("bundle")), f"--report={report}")
-        self.check_bytes(name, case, report)
-
     def run_case(self, name):
         case = jax_case.Case(name)
         bundle = case.compile(self.path("bundle"))
         report = self.path("report.json")
         results = case.run(bundle, f"--report={report}", "--poison")
         self.check(name, case, results, "on its mesh")
-        if case.wire_bytes is not None and name not in BEHIND:
+        if case.wire_bytes is not None:
             self.check_bytes(name, case, report)
         if name in ON_MPI and not harness.transport_missing("mpi"):
             self.assert_same_bits(results, case.run(bundle, "--transport=mpi"),
@@ -86,9 +75,6 @@ def add_tests():
         add("mesh", name, lambda self, name=name: self.run_case(name))
         if name not in MESH_IS_FIXED:
             add("one", name, lambda self, name=name: self.run_on_one_rank(name))
-    for name in BEHIND:
-        add("bytes", name, unittest.expectedFailure(
-            lambda self, name=name: self.run_bytes(name)))
     for name, meshes in ANNOTATED.items():
         for strategy, shardings in meshes:
             suffix = strategy.replace("=", "").replace(",", "_")
