@@ -454,6 +454,8 @@ static LogicalResult convertPad(Partitioner &p, stablehlo::PadOp op) {
             high(op.getEdgePaddingHigh()), between(op.getInteriorPadding());
         for (int dim : moved.done.set_bits())
           low[dim] = high[dim] = between[dim] = 0;
+        if (moved.done.all())
+          return {moved.operands[0]};
         auto made =
             cast<stablehlo::PadOp>(p.copy(op, moved.operands, moved.types));
         made.setEdgePaddingLow(low);

@@ -37,7 +37,8 @@ static LogicalResult convertTopK(Partitioner &p, chlo::TopKOp op) {
   Cut cut = p.cutOf(op.getOperand(), last);
   int64_t k = std::min<int64_t>(op.getK(), cut.block);
   // A candidate is an element and its index.
-  if (!cut.isCut() || 2 * k >= cut.block)
+  if (!cut.isCut() || 2 * k >= cut.block ||
+      p.localTypeOf(op.getOperand()).getNumElements() == 0)
     return convertMovedByCopy(p, op);
   BlockBuilder b(p, op.getLoc());
   Value row = p.local(op.getOperand());
