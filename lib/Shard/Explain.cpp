@@ -1,6 +1,7 @@
 //===- Explain.cpp - why a value lies as it does --------------------------===//
 
 #include "pipemesh/Shard/Explain.h"
+#include "ExplainNames.h"
 #include "LocalType.h"
 #include "Reshard.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -24,10 +25,9 @@ public:
   bool run(StringRef name);
 
 private:
-  std::string nameOf(Value value) const;
-  std::string placeOf(Operation *op) const;
   void explain(Value value);
   void explainAxis(Value value, StringAttr axis, const Twine &what);
+  void explainWhole(Value value);
   void explainReshard(pm::ReshardOp op);
   /// The price of going by way of the whole value.
   std::string wholeWay(RankedTensorType type, const ValueSharding &from,
@@ -70,28 +70,6 @@ static StringRef textOf(StepKind kind) {
     return "permute";
   }
   llvm_unreachable("covered");
-}
-
-std::string Explanation::nameOf(Value value) const {
-  if (auto arg = dyn_cast<BlockArgument>(value)) {
-    if (auto function = dyn_cast<func::FuncOp>(arg.getOwner()->getParentOp())) {
-      unsigned number = arg.getArgNumber();
-      if (auto state = function.getArgAttrOfType<pm::StateAttr>(
-              number, pm::kStateAttr))
-        return state.getName().str();
-      if (auto input =
-              function.getArgAttrOfType<StringAttr>(number, pm::kInputAttr))
-        return input.str();
-    }
-    return "arg" + std::to_string(arg.getArgNumber());
-  }
-  return pm::getModelName(value.getLoc()).str();
-}
-
-std::string Explanation::placeOf(Operation *op) const {
-  std::string place = op->getName().getStringRef().str();
-  StringRef name = pm::getModelName(op->getLoc());
-  return name.empty() ? place : place + " at " + name.str();
 }
 
 ValueSharding Explanation::active(pm::ShardingAttr attr) const {
@@ -181,7 +159,7 @@ std::string Explanation::wholeWay(RankedTensorType type,
 }
 
 void Explanation::explainReshard(pm::ReshardOp op) {
-  os << "  resharded to " << op.getTarget();
+  os << " resharded to " << op.getTarget();
   llvm::SetVector<Operation *> users(op->user_begin(), op->user_end());
   if (!users.empty())
     os << " for " << placeOf(users.front());
@@ -221,6 +199,33 @@ void Explanation::explainReshard(pm::ReshardOp op) {
        << own << "\n";
 }
 
+/// What became of the axes that the operands have.
+void Explanation::explainWhole(Value value) {
+  Operation *op = value.getDefiningOp();
+  bool hasRule = false, any = false;
+  ShardingRule rule = op ? getRule(op, hasRule) : ShardingRule();
+  for (unsigned index = 0; hasRule && index < rule.operands.size(); ++index) {
+    pm::ShardingAttr operand = pm::getSharding(op->getOperand(index));
+    if (!operand)
+      continue;
+    for (auto [dim, factors] : llvm::enumerate(rule.operands[index]))
+      for (StringAttr axis : operand.getDims()[dim].getAxes()) {
+        any = true;
+        os << "  operand " << index << " is cut over \"" << axis.getValue()
+           << "\" in dimension " << dim;
+        bool isExchanged = llvm::any_of(factors, [&](int64_t factor) {
+          return rule.factors[factor].kind == FactorKind::Exchanged;
+        });
+        os << (isExchanged ? ", along which the op mixes elements; the ranks "
+                             "exchange what that takes\n"
+                           : ", which the result does not have\n");
+      }
+  }
+  if (!any)
+    os << "  no axis cuts it: what it is computed from and with has none in its "
+          "dimensions\n";
+}
+
 void Explanation::explain(Value value) {
   pm::ShardingAttr sharding = pm::getSharding(value);
   if (!sharding)
@@ -231,34 +236,29 @@ void Explanation::explain(Value value) {
     os << "argument '" << nameOf(value) << "'";
   os << ": " << value.getType() << " is " << sharding << "\n";
   if (sharding.isReplicated())
-    os << "  no axis cuts it: what it is computed from and with has none in its "
-          "dimensions\n";
+    explainWhole(value);
   for (auto [dim, cut] : llvm::enumerate(sharding.getDims()))
     for (StringAttr axis : cut.getAxes())
       explainAxis(value, axis, "dimension " + Twine(dim) + " is cut over");
   for (StringAttr axis : sharding.getPartialAxes())
     explainAxis(value, axis, "partial over");
+  if (Operation *op = value.getDefiningOp())
+    for (OpOperand &operand : op->getOpOperands())
+      if (auto reshard = operand.get().getDefiningOp<pm::ReshardOp>()) {
+        os << "  operand " << operand.getOperandNumber() << ", "
+           << reshard.getSource() << " before, is";
+        explainReshard(reshard);
+      }
   llvm::SetVector<Operation *> users(value.user_begin(), value.user_end());
   for (Operation *user : users)
-    if (auto reshard = dyn_cast<pm::ReshardOp>(user))
+    if (auto reshard = dyn_cast<pm::ReshardOp>(user)) {
+      os << " ";
       explainReshard(reshard);
+    }
 }
 
 bool Explanation::run(StringRef name) {
-  SmallVector<Value> values;
-  auto add = [&](Value value) {
-    if (nameOf(value) == name)
-      values.push_back(value);
-  };
-  for (auto function : module.getOps<func::FuncOp>())
-    for (BlockArgument arg : function.getArguments())
-      add(arg);
-  module.walk([&](Operation *op) {
-    if (!isa<pm::ReshardOp>(op))
-      for (Value result : op->getResults())
-        if (pm::getSharding(result))
-          add(result);
-  });
+  SmallVector<Value> values = valuesNamed(module, name);
   for (Value value : ArrayRef(values).take_front(kMostValues))
     explain(value);
   if (values.size() > kMostValues)

@@ -79,7 +79,7 @@ cl::opt<std::string> report("report", cl::ValueOptional,
 cl::opt<std::string> explained("explain",
                                cl::desc("say why a value lies as it does, and "
                                         "what its reshards cost"),
-                               cl::value_desc("module or parameter"),
+                               cl::value_desc("value"),
                                cl::cat(category));
 cl::opt<bool> timing("timing", cl::desc("print the time of each pass"),
                      cl::cat(category));
@@ -273,8 +273,10 @@ int main(int argc, char **argv) {
     if (level.name == "sharded" && !explained.empty()) {
       if (!explain(*module, explained, llvm::outs()))
         return fail("--explain is '" + explained +
-                    "', but no value has that name; --emit=sharded --locations "
-                    "prints them");
+                    "', but no value has that name; a value is called by its "
+                    "parameter or input, arg0 or out0, the module of the model, "
+                    "a line of the file (:57), or an op (dot_general); "
+                    "--emit=sharded --locations prints them");
       if (output.empty() && emit.empty() && !report.getNumOccurrences())
         return 0;
     }

@@ -8,9 +8,9 @@
 
 namespace pipemesh {
 
-/// Of a module at the sharded level: prints for each value of that name (the
-/// model location of an op, or the name of an input or a parameter) its sharding;
-/// for each axis the shortest chain of ops that leads to an argument or a
+/// Of a module at the sharded level: prints for each value of that name (an
+/// input or a parameter, `arg0`, `out0`, the model location of an op, its line,
+/// or its kind) its sharding; for each axis the shortest chain of ops that leads to an argument or a
 /// constraint that has it; and for each reshard of it the steps, with the bytes
 /// that a rank sends and the seconds that takes, and what the other ways cost.
 /// Returns whether there is such a value.
