@@ -18,7 +18,6 @@ import argparse
 import json
 import os
 import re
-import resource
 import subprocess
 import tempfile
 
@@ -93,13 +92,13 @@ def own_import(args, scratch):
                              "--schedule=1f1b", "--emit=scheduled", "-o",
                              os.path.join(scratch, "scheduled.mlir")]):
                 command[0] = os.path.join(args.build, "bin", command[0])
-                before = resource.getrusage(resource.RUSAGE_CHILDREN)
-                output(*command)
-                after = resource.getrusage(resource.RUSAGE_CHILDREN)
-                seconds += after.ru_utime - before.ru_utime + \
-                    after.ru_stime - before.ru_stime
+                _, status, usage = os.wait4(
+                    os.posix_spawn(command[0], command, os.environ), 0)
+                if status:
+                    raise SystemExit(f"failed: {' '.join(command)}")
+                seconds += usage.ru_utime + usage.ru_stime
+                megabytes = max(megabytes, usage.ru_maxrss / 1024)
             best = min(best, seconds)
-            megabytes = max(megabytes, after.ru_maxrss / 1024)
         devices = 1
         for size in re.findall(r"=(\d+)", mesh):
             devices *= int(size)

@@ -209,20 +209,37 @@ def PartitionPass : Pass<"pm-partition", "::mlir::ModuleOp"> {
     the global one as `global_type`. `pm.shardings` is gone.
 
     A dimension that its spatial axes do not divide has blocks of the size rounded
-    up, on every rank; the last ones are short or empty, and what lies behind their
-    end is padding. An argument or a result of a plain function keeps the type of
+    up, or of the block size that its sharding names (9 heads of 64 as 6 and 3), on
+    every rank; the last ones are short or empty, and what lies behind their end is
+    padding. An argument or a result of a plain function keeps the type of
     the whole value as `pm.global_type`. Padding of parameters and moments is zero
     by contract, and stays zero in what is computed from them element by element,
     in the gradient of the logits and in that of a table. Any other padding is
-    replaced by the neutral element in front of an op that sums (or maximises) over
-    the dimension. An op that takes such a dimension apart is refused by name.
+    replaced by the neutral element in front of an op that mixes elements along the
+    dimension. An op that takes such a dimension apart in a way that blocks do not
+    follow is refused by name.
 
     A `pm.reshard` becomes the cheapest steps from one sharding to the other: slices
     at the rank's coordinate, `pm.all_reduce`, `pm.reduce_scatter`,
     `pm.all_gather`, `pm.all_to_all` and `pm.collective_permute`, by the time that
-    what a rank sends takes on the axes' links, and their latency. Over inactive axes it is nothing: in an update a value that is
-    partial over `mb` is the accumulated sum. Micro-batches are not gathered.
-    Constants and iotas that are cut follow the rank's coordinate.
+    what a rank sends takes on the axes' links, and their latency. Over inactive
+    axes it is nothing: in an update a value that is partial over `mb` is the
+    accumulated sum. Micro-batches are not gathered. Constants and iotas that are
+    cut follow the rank's coordinate.
+
+    The regions of `while`, `if` and `case` are partitioned like any block: what they
+    carry has the shardings of the op's results, and conditions are the same on all
+    ranks. Regions of `reduce`, `sort`, `scatter` and the like hold scalars and stay
+    as they are. A `pm.manual_computation` is dissolved: its body stands for what a
+    rank of its manual axes does.
+
+    Ops that index a cut dimension take what the rank has: a gather and a
+    dynamic_slice give zero for the rows of others, and their sum is the result; a
+    scatter and a dynamic_update_slice write what falls into the rank's block. What
+    mixes elements along a cut dimension (argmax, top_k, cumulative sums) works on
+    the rank's part first and exchanges the results; where there is no such way the
+    dimension is moved to another one or gathered, whichever sends less. Random bits
+    are those of the whole value, on any mesh.
 
     Where the vocabulary is cut, a lookup takes the rows that the rank has and zero
     for the others, the gradient of a table gets the rows that the rank has, and a
@@ -247,13 +264,16 @@ def PartitionPass : Pass<"pm-partition", "::mlir::ModuleOp"> {
 
 def CombineCollectivesPass
     : Pass<"pm-combine-collectives", "::mlir::ModuleOp"> {
-  let summary = "merge independent all-reduces into buckets";
+  let summary = "merge independent collectives into buckets";
   let description = [{
-    Equal collectives of one block become one. All-reduces of one block over the same axes, of the same kind and element
-    type, of which none needs the result of another, become one `pm.all_reduce`
-    with several operands, of at most `bucket-bytes` together; one that is larger
-    by itself stays alone. Ops that wait for a merged result move behind it; the
-    order stays as it is otherwise.
+    Equal collectives of one block become one. All-reduces of one block over the
+    same axes, of the same kind and element type, of which none needs the result of
+    another, become one `pm.all_reduce` with several operands, of at most
+    `bucket-bytes` together; one that is larger by itself stays alone. Gathers and
+    reduce-scatters of at most a twentieth of that, for which latency counts more
+    than bytes, are packed likewise: the blocks of all lie in one row for each rank,
+    which is gathered or scattered, and are taken out behind it. Ops that wait for a
+    merged result move behind it; the order stays as it is otherwise.
 
     ```mlir
     %a = pm.all_reduce sum(%x) over ["dp"] on @mesh : tensor<4xf32>
