@@ -4,6 +4,7 @@
 #include "Stage.h"
 #include "Transfers.h"
 #include "pipemesh/Pipeline/Passes.h"
+#include "pipemesh/Schedule/Generate.h"
 
 namespace pipemesh {
 #define GEN_PASS_DEF_SCHEDULEPASS
@@ -23,16 +24,25 @@ public:
     FailureOr<Program> program = readProgram(getOperation());
     if (failed(program))
       return signalPassFailure();
-    std::string schedule = name;
+    std::string scheduleName = name;
     if (auto given =
             getOperation()->getAttrOfType<StringAttr>(pm::kScheduleAttr);
-        given && schedule.empty())
-      schedule = given.str();
-    if (schedule.empty())
-      schedule = "1f1b";
-    if (schedule != "gpipe" && schedule != "1f1b") {
+        given && scheduleName.empty())
+      scheduleName = given.str();
+    if (scheduleName.empty())
+      scheduleName = "1f1b";
+    if (scheduleName != "gpipe" && scheduleName != "1f1b") {
       getOperation().emitError("unknown schedule '")
-          << schedule << "'; known are gpipe and 1f1b";
+          << scheduleName << "'; known are gpipe and 1f1b";
+      return signalPassFailure();
+    }
+    schedule::Request request;
+    request.name = scheduleName;
+    request.ranks = getNumStages(program->mesh);
+    request.microBatches = program->microBatches;
+    llvm::Expected<schedule::Schedule> made = schedule::generate(request);
+    if (!made) {
+      getOperation().emitError(toString(made.takeError()));
       return signalPassFailure();
     }
     for (auto role : program->op.getBody().getOps<pm::RoleOp>()) {
@@ -40,40 +50,36 @@ public:
         role.emitError("already has actions; a program is scheduled once");
         return signalPassFailure();
       }
-      fill(role, *program, schedule == "gpipe");
+      fill(role, *program, *made);
     }
     addTransfers(*program);
   }
 
 private:
-  /// The actions of role k, which runs stage k.
-  void fill(pm::RoleOp role, const Program &program, bool allForwardFirst) {
+  /// The actions of role k: its list of the schedule between what runs once.
+  void fill(pm::RoleOp role, const Program &program,
+            const schedule::Schedule &made) {
     OpBuilder builder(&getContext());
     builder.setInsertionPointToEnd(&role.getBody().front());
-    int64_t stage = role.getPipelineRank();
-    auto add = [&](FragmentKind kind, int64_t microBatch) {
+    auto add = [&](FragmentKind kind, int64_t stage, int64_t microBatch) {
       if (program.find(kind, stage))
         pm::ActionOp::create(builder, role.getLoc(),
                              pm::FragmentKindAttr::get(&getContext(), kind),
                              builder.getI64IntegerAttr(stage),
                              builder.getI64IntegerAttr(microBatch));
     };
-    // While the first micro-batch is on its way to the last stage and back,
-    // this stage starts one for each stage behind it (Narayanan et al. 2021,
-    // section 2.2.1).
-    int64_t count = program.microBatches;
-    int64_t warmUp = getNumStages(program.mesh) - 1 - stage;
-    warmUp = allForwardFirst ? count : std::clamp<int64_t>(warmUp, 0, count);
-    add(FragmentKind::Prologue, 0);
-    for (int64_t i = 0; i < warmUp; ++i)
-      add(FragmentKind::Forward, i);
-    for (int64_t i = 0; i < count; ++i) {
-      if (warmUp + i < count)
-        add(FragmentKind::Forward, warmUp + i);
-      add(FragmentKind::Backward, i);
-    }
-    add(FragmentKind::Reduce, 0);
-    add(FragmentKind::Update, 0);
+    int64_t rank = role.getPipelineRank();
+    for (int64_t stage : made.getStagesOf(rank))
+      add(FragmentKind::Prologue, stage, 0);
+    for (const schedule::Item &item : made.lists[rank])
+      add(item.action.kind == schedule::ActionKind::Forward
+              ? FragmentKind::Forward
+              : FragmentKind::Backward,
+          item.action.stage, item.action.microBatch);
+    for (int64_t stage : made.getStagesOf(rank))
+      add(FragmentKind::Reduce, stage, 0);
+    for (int64_t stage : made.getStagesOf(rank))
+      add(FragmentKind::Update, stage, 0);
   }
 };
 } // namespace

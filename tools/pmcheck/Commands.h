@@ -69,6 +69,10 @@ int runGradients(llvm::ArrayRef<llvm::StringRef> arguments,
                  mlir::MLIRContext &context);
 int runRandom(llvm::ArrayRef<llvm::StringRef> arguments,
               mlir::MLIRContext &context);
+int runSchedule(llvm::ArrayRef<llvm::StringRef> arguments,
+                mlir::MLIRContext &context);
+int runSimulate(llvm::ArrayRef<llvm::StringRef> arguments,
+                mlir::MLIRContext &context);
 
 } // namespace pipemesh::check
 

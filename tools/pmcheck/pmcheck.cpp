@@ -11,7 +11,8 @@
 using namespace mlir;
 using namespace pipemesh::check;
 
-static const char usage[] = R"(pmcheck: runs modules on the reference interpreter (float64, exact integers)
+static const char usage[] = R"(pmcheck: runs modules on the reference interpreter (float64, exact integers), and
+pipeline schedules on a simulator
 
   pmcheck equiv A.mlir B.mlir [options]
       Runs two levels of one computation on the same inputs and compares every
@@ -70,11 +71,47 @@ static const char usage[] = R"(pmcheck: runs modules on the reference interprete
         --keep=DIR           writes each finding to a file
         --print, --counts    prints every program; how often each kind stands
 
+  pmcheck schedule --name=NAME [options]
+      Makes a pipeline schedule, runs it on costs, and prints it as JSON: the
+      actions of each rank, makespan, span and busy time of each rank, the bubble
+      of the longest span, peaks. Status 1 when it cannot be made.
+        --name=NAME          gpipe, 1f1b, interleaved-1f1b, looped-bfs, zb-h1,
+                             zb-h2, zb-auto, zb-v or dualpipe-v
+        --ranks=N            pipeline ranks (1)
+        --chunks=N           stages of each rank (the fewest that it can have)
+        --microbatches=N     (1)
+        --layers=N           of the model: each stage needs one
+        --costs=F,I,W,transfer[,B[,U]]
+                             times of an action of one stage, and from the end of
+                             one to its arrival on another rank (1,1,1,0; B is
+                             I + W)
+        --costs=@FILE.csv    a row for each stage, with a header: columns of stage,
+                             F, I, W, B, U, transfer, activation, kept
+        --memory=ACTIVATION,W
+                             what a micro-batch holds on a stage from F to I, and
+                             from there to W (1,1)
+        --memory-limit=N     of each rank; zb-auto fits to it (what 1f1b needs),
+                             of others it is checked
+        --exact              searches all orders for the best zb-auto; for small
+                             cases
+        --svg=FILE           draws the timeline
+        --perfetto=FILE      writes it as a trace for ui.perfetto.dev
+        --csv=FILE           writes the actions, a row for each rank
+
+  pmcheck simulate FILE.csv [options]
+      The same for a list of actions as PyTorch prints them: a row for each rank of
+      cells such as 2F0, 1I3, 1W3, 0B1, (0F3;3B1)OVERLAP_F_B.
+        --costs, --memory, --memory-limit, --svg, --perfetto, --csv as above
+
 Examples:
   pmcheck equiv model.mlir sharded.mlir --seed=3
   pmcheck equiv step.mlir partitioned.mlir --weights=llama --data=reference.safetensors
   pmcheck run model.mlir --weights=llama --data=reference.safetensors --expect=reference.json
   pmcheck random --seed=7 --count=10000 --ops=dot,reshape --mesh=2x3
+  pmcheck schedule --name=zb-v --ranks=4 --chunks=2 --microbatches=8 --svg=zb-v.svg
+  pmcheck schedule --name=zb-auto --ranks=8 --microbatches=24 \
+      --costs=29.7,29.4,19.9,0.5 --memory=1,0.43 --memory-limit=16
+  pmcheck simulate actions.csv --costs=@stages.csv --perfetto=trace.json
 )";
 
 int main(int argc, char **argv) {
@@ -100,6 +137,8 @@ int main(int argc, char **argv) {
           .Case("run", runRun)
           .Case("gradients", runGradients)
           .Case("random", runRandom)
+          .Case("schedule", runSchedule)
+          .Case("simulate", runSimulate)
           .Default(nullptr);
   if (!command) {
     llvm::errs() << "pmcheck: error: unknown command '" << arguments.front()
