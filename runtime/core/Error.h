@@ -1,7 +1,7 @@
 //===- Error.h - One-line failures ----------------------------------------===//
 //
 // Whatever a user can cause ends in an `Error`: one line that names the thing,
-// the value and the way out. pmrun prints it and exits with status 1.
+// the value and the way out. pmrun prints it and exits with its status.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,9 +16,21 @@
 
 namespace pipemesh::runtime {
 
+/// What pmrun exits with, besides 0 and the numbers of signals.
+enum ExitStatus {
+  failedStatus = 1,
+  lateStatus = 3,    ///< ranks waited longer than the deadline
+  mismatchStatus = 4 ///< ranks met with different operations
+};
+
 class Error : public std::runtime_error {
 public:
-  using std::runtime_error::runtime_error;
+  explicit Error(const std::string &text, int status = failedStatus)
+      : std::runtime_error(text), exitStatus(status) {}
+  int status() const { return exitStatus; }
+
+private:
+  int exitStatus;
 };
 
 /// Joins the text of all arguments.

@@ -4,6 +4,8 @@
 
 #include "host/Program.h"
 
+#include <algorithm>
+
 namespace pipemesh::runtime {
 
 uint64_t dtypeSize(uint32_t dtype) {
@@ -43,8 +45,9 @@ static uint64_t digest(uint64_t before, uint64_t number) {
 }
 static constexpr uint64_t emptyDigest = 14695981039346656037u;
 
-Signature signatureOf(const pmrt_instruction &instruction) {
+Signature signatureOf(const pmrt_instruction &instruction, uint64_t run) {
   Signature signature = {};
+  signature.run = static_cast<uint32_t>(run);
   signature.opcode = instruction.opcode;
   signature.numOperands = instruction.num_operands;
   signature.counts = emptyDigest;
@@ -103,7 +106,77 @@ std::string mismatch(const Signature &a, const Signature &b) {
   if (a.counts != b.counts)
     return a.opcode == PMRT_OP_PERMUTE ? "other sources"
                                        : "operands of other sizes";
+  if (a.run != b.run)
+    return cat("the ", a.run, ". collective of the communicator against the ",
+               b.run, ".");
   return "";
+}
+
+uint32_t dtypeOf(const pmrt_instruction &instruction) {
+  return instruction.opcode == PMRT_OP_ALL_TO_ALL ? allToAllOf(instruction).dtype
+         : instruction.opcode == PMRT_OP_PERMUTE  ? permuteOf(instruction).dtype
+                                                  : collectiveOf(instruction).dtype;
+}
+
+ShorterCollective::ShorterCollective(const pmrt_instruction &whole)
+    : instruction(whole) {
+  if (whole.opcode == PMRT_OP_ALL_TO_ALL) {
+    exchange = allToAllOf(whole);
+    --exchange.split_size;
+    instruction.descriptor = &exchange;
+  } else if (whole.opcode == PMRT_OP_PERMUTE) {
+    permute = permuteOf(whole);
+    --permute.count;
+    instruction.descriptor = &permute;
+  } else {
+    collective = collectiveOf(whole);
+    counts.assign(collective.counts, collective.counts + whole.num_operands);
+    --counts.back();
+    collective.counts = counts.data();
+    instruction.descriptor = &collective;
+  }
+}
+
+/// "rank 3", "ranks 0, 1 and 2".
+static std::string ranksText(const std::vector<const Brought *> &members) {
+  std::string text = members.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < members.size(); ++i)
+    text += cat(i == 0                    ? ""
+                : i + 1 < members.size() ? ", "
+                                         : " and ",
+                members[i]->rank);
+  return text;
+}
+
+void checkMeeting(const std::vector<Brought> &members) {
+  // Members that bring the same, the largest class first.
+  std::vector<std::vector<const Brought *>> classes;
+  for (const Brought &member : members) {
+    auto same = std::find_if(classes.begin(), classes.end(), [&](auto &known) {
+      return mismatch(known[0]->signature, member.signature).empty();
+    });
+    if (same == classes.end())
+      classes.push_back({&member});
+    else
+      same->push_back(&member);
+  }
+  if (classes.size() < 2)
+    return;
+  auto most = std::max_element(
+      classes.begin(), classes.end(),
+      [](auto &a, auto &b) { return a.size() < b.size(); });
+  std::rotate(classes.begin(), most, most + 1);
+  const Brought &common = *classes[0][0];
+  std::string text;
+  for (size_t i = 1; i < classes.size(); ++i)
+    text += cat(i == 1 ? "" : "; ", ranksText(classes[i]),
+                classes[i].size() == 1 ? " comes" : " come", " with ",
+                classes[i][0]->text, " (",
+                mismatch(classes[i][0]->signature, common.signature), ")");
+  throw Error(cat(text, ", where ", ranksText(classes[0]),
+                  classes[0].size() == 1 ? " comes" : " come", " with ",
+                  common.text),
+              mismatchStatus);
 }
 
 uint64_t operandBytes(const pmrt_instruction &instruction) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace pipemesh::runtime {
 
@@ -20,15 +21,43 @@ const char *collectiveName(uint32_t opcode);
 /// What the members of a collective must agree on; plain bytes, so that one
 /// process can send it to another.
 struct Signature {
-  uint32_t opcode, sequence, dtype, reduction, numOperands, unused;
+  uint32_t opcode, sequence, dtype, reduction, numOperands;
+  uint32_t run; ///< the member's how manieth collective of the communicator
   uint64_t outer, elements; ///< elements of all counts
   uint64_t counts;          ///< a digest of each of them
 };
 
-Signature signatureOf(const pmrt_instruction &instruction);
+Signature signatureOf(const pmrt_instruction &instruction, uint64_t run);
+
+/// pmrt_dtype of what a collective moves.
+uint32_t dtypeOf(const pmrt_instruction &instruction);
+
+/// A collective of an element less, to see that it is found.
+struct ShorterCollective {
+  explicit ShorterCollective(const pmrt_instruction &whole);
+  ShorterCollective(const ShorterCollective &) = delete;
+  ShorterCollective &operator=(const ShorterCollective &) = delete;
+
+  pmrt_instruction instruction;
+  pmrt_collective collective{};
+  pmrt_all_to_all exchange{};
+  pmrt_permute permute{};
+  std::vector<uint64_t> counts;
+};
 
 /// Why two members cannot meet; empty when they can.
 std::string mismatch(const Signature &a, const Signature &b);
+
+/// What a member brings to a collective.
+struct Brought {
+  int64_t rank;
+  Signature signature;
+  std::string text; ///< describe()
+};
+
+/// Throws an Error with `mismatchStatus` where the members cannot meet. It names
+/// those that differ from most, what they bring and what the others do.
+void checkMeeting(const std::vector<Brought> &members);
 
 /// Elements of member `index`'s piece in a row of an all-gather or a
 /// reduce-scatter, without its padding.

@@ -11,9 +11,12 @@
 
 namespace pipemesh::runtime {
 
-Job::Job(const Bundle &bundle, const HostOptions &options,
-         std::shared_ptr<Transport> given)
-    : bundle(bundle), transport(std::move(given)) {
+Job::Job(const Bundle &bundle, const HostOptions &given,
+         std::shared_ptr<Transport> givenTransport)
+    : bundle(bundle), flightFolder(given.flightFolder),
+      transport(std::move(givenTransport)) {
+  HostOptions options = given;
+  options.bundleHash = manifest().hash;
   const Mesh &mesh = manifest().mesh;
   int64_t count = mesh.ranks();
   int spin = spinRounds(count * options.threads);
@@ -45,7 +48,7 @@ Job::Job(const Bundle &bundle, const HostOptions &options,
                                            aborted, spin));
     ranks.back()->onLate = [this](Rank &late,
                                   const std::vector<int64_t> &absent) {
-      transport->end(lateText(late, absent));
+      transport->end(cat(lateText(late, absent), whereToRead()), lateStatus);
     };
   }
   for (int64_t i = 0; i < localSize(); ++i)
@@ -100,7 +103,8 @@ void Job::rethrow(const std::exception_ptr &thrown, int64_t rank) {
   try {
     std::rethrow_exception(thrown);
   } catch (const Error &error) {
-    fail(manifest().mesh.describe(rank), ": ", error.what());
+    throw Error(cat(manifest().mesh.describe(rank), ": ", error.what()),
+                error.status());
   } catch (const std::bad_alloc &) {
     fail(manifest().mesh.describe(rank),
          ": out of memory; use more micro-batches or fewer ranks");
@@ -142,7 +146,11 @@ void Job::stepEveryRank(const std::function<void(Rank &)> &function) {
   } catch (const std::exception &error) {
     if (single)
       throw;
-    transport->end(error.what());
+    auto *told = dynamic_cast<const Error *>(&error);
+    int status = told ? told->status() : failedStatus;
+    transport->end(cat(error.what(),
+                       status == mismatchStatus ? whereToRead() : ""),
+                   status);
   }
 }
 
@@ -298,27 +306,84 @@ std::string Job::activity(int64_t rank) const {
   return cat(verb, describe(body.instructions[instruction]), place);
 }
 
+std::string Job::whereToRead() const {
+  return flightFolder.empty() ? ""
+                              : cat("; pmrun --read-flight=", flightFolder,
+                                    " shows what all did last");
+}
+
+std::string Job::lastOf(int64_t rank) const {
+  if (flightFolder.empty())
+    return "";
+  std::optional<FlightEntry> last = lastFlight(flightPath(flightFolder, rank));
+  return last ? cat(", its last was ", entryText(*last),
+                    last->end ? "" : ", which it is in")
+              : "";
+}
+
+std::vector<int64_t> Job::awaitedBy(int64_t rank) const {
+  const Mesh &mesh = manifest().mesh;
+  const Record *record = transport->record(rank);
+  if (!record || record->state.load() != Record::Waiting)
+    return {};
+  std::vector<int64_t> awaited;
+  uint32_t index = record->action.load();
+  if (index == Record::vote) {
+    for (int64_t other = 0; other < size(); ++other)
+      if (const Record *theirs = transport->record(other);
+          theirs && (theirs->action.load() != Record::vote ||
+                     theirs->step.load() < record->step.load()))
+        awaited.push_back(other);
+    return awaited;
+  }
+  const Program &program = *programs[mesh.role(rank)];
+  if (index >= program.role.num_actions)
+    return {};
+  const pmrt_action &action = program.role.actions[index];
+  if (action.kind == PMRT_RECEIVE)
+    return {mesh.peer(rank, action.peer)};
+  uint32_t number = record->instruction.load();
+  const pmrt_body &body = program.role.bodies[action.index];
+  if (action.kind != PMRT_RUN || number >= body.num_instructions ||
+      !isCollective(body.instructions[number]) || flightFolder.empty())
+    return {};
+  // Who has come to fewer collectives over these axes than this rank.
+  std::optional<FlightEntry> own = lastFlight(flightPath(flightFolder, rank));
+  if (!own || own->end)
+    return {};
+  const pmrt_communicator &communicator =
+      program.role.communicators[communicatorOf(body.instructions[number])];
+  std::vector<uint32_t> axes(communicator.axes,
+                             communicator.axes + communicator.num_axes);
+  for (int64_t other : mesh.group(rank, axes))
+    if (lastCollective(flightPath(flightFolder, other), axesOf(*own)) <
+        own->run)
+      awaited.push_back(other);
+  return awaited;
+}
+
 std::string Job::lateText(const Rank &rank,
                           const std::vector<int64_t> &absent) const {
   const Mesh &mesh = manifest().mesh;
   std::string text =
       cat(mesh.describe(rank.number()), " ", activity(rank.number()),
           ", longer than --deadline; absent: ");
-  // Whoever waits for a transfer leads to the next one.
+  // Whoever waits leads to those that it waits for.
   std::vector<int64_t> listed = absent;
   std::set<int64_t> seen(absent.begin(), absent.end());
+  seen.insert(rank.number());
   for (size_t i = 0; i < listed.size(); ++i) {
     text += cat(i ? "; " : "", mesh.describe(listed[i]), ", which ",
                 activity(listed[i]));
-    const Record *record = transport->record(listed[i]);
-    const Program &program = *programs[mesh.role(listed[i])];
-    if (!record || record->action.load() >= program.role.num_actions)
-      continue;
-    const pmrt_action &action = program.role.actions[record->action.load()];
-    if (action.kind == PMRT_RECEIVE &&
-        record->state.load() == Record::Waiting &&
-        seen.insert(mesh.peer(listed[i], action.peer)).second)
-      listed.push_back(mesh.peer(listed[i], action.peer));
+    std::vector<int64_t> awaited = awaitedBy(listed[i]);
+    for (size_t k = 0; k < awaited.size(); ++k) {
+      text += cat(k ? " and " : " without ", "rank ", awaited[k]);
+      if (seen.insert(awaited[k]).second)
+        listed.push_back(awaited[k]);
+    }
+    text += lastOf(listed[i]);
+    if (!flightFolder.empty())
+      text += processText(flightPath(flightFolder, listed[i]));
   }
   return text;
 }

@@ -77,16 +77,25 @@ public:
   /// What a rank does, for messages: "waits in receive of 'x' from rank 2".
   std::string activity(int64_t rank) const;
 
+  /// The ranks that one which waits is waiting for.
+  std::vector<int64_t> awaitedBy(int64_t rank) const;
+
+  /// ", its last was receive #88 of 'x' from rank 1", or "".
+  std::string lastOf(int64_t rank) const;
+
   /// "rank 3 (dp=1) waits for 30 s in ...; absent: ...".
   std::string lateText(const Rank &rank,
                        const std::vector<int64_t> &absent) const;
 
 private:
+  /// "; pmrun --read-flight=... shows ...", or "".
+  std::string whereToRead() const;
   void loop(int64_t index);
   void run(const std::function<void(Rank &)> &function);
   [[noreturn]] void rethrow(const std::exception_ptr &thrown, int64_t rank);
 
   const Bundle &bundle;
+  std::string flightFolder;
   std::shared_ptr<Transport> transport;
   std::vector<std::unique_ptr<Program>> programs;
   std::atomic<bool> aborted{false};

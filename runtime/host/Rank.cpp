@@ -2,6 +2,8 @@
 
 #include "host/Rank.h"
 
+#include "host/Collective.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -21,6 +23,10 @@ Rank::Rank(const Program &program, const Mesh &mesh, int64_t rank,
     : program(program), mesh(mesh), rank(rank), transport(transport),
       groups(std::move(groups)), votes(votes), options(options),
       aborted(aborted), pool(options.threads, spin, &running),
+      recorder(options.flightFolder.empty()
+                   ? ""
+                   : flightPath(options.flightFolder, rank),
+               rank, mesh.describe(rank), options.bundleHash),
       record(transport.record(rank) ? *transport.record(rank) : unread),
       coordinates(mesh.coordinates(rank)) {
   for (Group *group : this->groups) {
@@ -28,6 +34,7 @@ Rank::Rank(const Program &program, const Mesh &mesh, int64_t rank,
     memberIndex.push_back(std::find(members.begin(), members.end(), rank) -
                           members.begin());
   }
+  collectives.resize(this->groups.size());
   operands.resize(program.mostOperands);
   context.sgemm = &sgemm;
   context.coordinates = coordinates.data();
@@ -122,9 +129,10 @@ void Rank::runStep(int64_t step) {
       vote();
     if (action == program.role.num_actions)
       break;
-    if (options.fault && action == program.role.num_actions / 2 &&
+    if (options.fault && !options.fault->operation &&
+        action == program.role.num_actions / 2 &&
         options.fault->rank == rank && options.fault->step == step)
-      options.fault->happen();
+      options.fault->happen(isAlone());
     runAction(action);
     if (afterAction)
       afterAction(*this, action);
@@ -175,22 +183,103 @@ void Rank::stopWhenAsked() const {
     fail("interrupted");
 }
 
+bool Rank::comesToCommunication() {
+  ++communications;
+  if (!options.fault || !options.fault->isAt(rank, communications))
+    return true;
+  switch (options.fault->kind) {
+  case Fault::Skip:
+    return false;
+  case Fault::WrongSize:
+    return true;
+  default:
+    options.fault->happen(isAlone());
+    return true;
+  }
+}
+
+std::string Rank::placeOf(const pmrt_instruction &instruction) const {
+  const pmrt_communicator &communicator =
+      program.role.communicators[communicatorOf(instruction)];
+  std::string text;
+  for (uint32_t i = 0; i < communicator.num_axes; ++i)
+    text += cat(i ? ", " : "", mesh.getAxes()[communicator.axes[i]].name);
+  if (instruction.location && *instruction.location)
+    text += cat(" at ", instruction.location);
+  return text;
+}
+
+/// Cut to the field's size.
+static void setPlace(FlightEntry &entry, const std::string &text) {
+  text.copy(entry.place, sizeof(entry.place) - 1);
+}
+
+uint64_t Rank::runCollective(uint32_t action,
+                             const pmrt_instruction &instruction,
+                             void *const *pointers) {
+  uint32_t communicator = communicatorOf(instruction);
+  uint64_t number = ++collectives[communicator];
+  if (!comesToCommunication())
+    return 0;
+  const pmrt_instruction *brought = &instruction;
+  if (isFaulty(Fault::WrongSize)) {
+    shorter = std::make_unique<ShorterCollective>(instruction);
+    brought = &shorter->instruction;
+  }
+  FlightEntry entry;
+  entry.number = communications;
+  entry.begin = nanoseconds();
+  entry.step = record.step.load(std::memory_order_relaxed);
+  entry.run = number;
+  entry.kind = instruction.opcode;
+  entry.dtype = dtypeOf(instruction);
+  entry.elements = operandBytes(*brought) / dtypeSize(entry.dtype);
+  entry.microBatch = program.role.actions[action].micro_batch;
+  setPlace(entry, placeOf(instruction));
+  FlightEntry &recorded = recorder.begin(entry);
+  uint64_t waited = groups[communicator]->run(
+      memberIndex[communicator], number, *brought, pointers, pool, patience);
+  recorded.end = nanoseconds();
+  return waited;
+}
+
 void Rank::runTransfer(uint64_t index) {
   const pmrt_action &action = program.role.actions[index];
   stopWhenAsked();
+  if (!comesToCommunication()) {
+    ++counts.actions[index];
+    return;
+  }
   uint64_t begin = nanoseconds(), waited = 0;
   bool send = action.kind == PMRT_SEND;
   record.set(static_cast<uint32_t>(index), Record::none,
              send ? Record::Running : Record::Waiting, begin);
   int64_t peer = mesh.peer(rank, action.peer);
   std::byte *place = slot(action.index, action.micro_batch);
-  uint64_t bytes = program.role.buffers[action.index].bytes;
+  const pmrt_buffer &buffer = program.role.buffers[action.index];
+  uint64_t size = dtypeSize(buffer.dtype);
+  Parcel parcel{buffer.bytes, record.step.load(std::memory_order_relaxed),
+                action.micro_batch, buffer.dtype};
+  if (isFaulty(Fault::WrongSize))
+    parcel.bytes -= size;
+  FlightEntry entry;
+  entry.number = communications;
+  entry.begin = begin;
+  entry.step = parcel.step;
+  entry.elements = buffer.bytes / size;
+  entry.kind = send ? FlightEntry::Send : FlightEntry::Receive;
+  entry.dtype = buffer.dtype;
+  entry.peer = static_cast<int32_t>(peer);
+  entry.microBatch = action.micro_batch;
+  setPlace(entry, program.info.buffers[action.index].name);
+  FlightEntry &recorded = recorder.begin(entry);
   if (send)
-    transport.send({rank, peer, action.channel}, place, bytes);
+    transport.send({rank, peer, action.channel}, parcel, place);
   else
     waited =
-        transport.receive({peer, rank, action.channel}, place, bytes, patience);
+        transport.receive({peer, rank, action.channel}, parcel, place, patience);
   uint64_t end = nanoseconds();
+  recorded.end = end;
   time.waiting += waited;
   time.transfers += end - begin - waited;
   ++counts.actions[index];
@@ -249,7 +338,7 @@ void Rank::runAction(uint64_t index) {
         instruction.opcode == PMRT_OP_SWITCH)
       next = targetOf(instruction, operands.empty() ? nullptr : operands[0]);
     else
-      waited = execute(action.index, i, operands.data());
+      waited = execute(actionNumber, action.index, i, operands.data());
     uint64_t end = nanoseconds();
     uint64_t spent = end - now - waited;
     time.waiting += waited;
@@ -287,7 +376,8 @@ void Rank::runAction(uint64_t index) {
     events[actionEvent].end = now;
 }
 
-uint64_t Rank::execute(uint32_t body, uint64_t index, void *const *pointers) {
+uint64_t Rank::execute(uint32_t action, uint32_t body, uint64_t index,
+                       void *const *pointers) {
   const pmrt_instruction &instruction =
       program.role.bodies[body].instructions[index];
   switch (instruction.opcode) {
@@ -304,11 +394,8 @@ uint64_t Rank::execute(uint32_t body, uint64_t index, void *const *pointers) {
   case PMRT_OP_ALL_GATHER:
   case PMRT_OP_REDUCE_SCATTER:
   case PMRT_OP_ALL_TO_ALL:
-  case PMRT_OP_PERMUTE: {
-    uint32_t communicator = communicatorOf(instruction);
-    return groups[communicator]->run(memberIndex[communicator], instruction,
-                                     pointers, pool, patience);
-  }
+  case PMRT_OP_PERMUTE:
+    return runCollective(action, instruction, pointers);
   case PMRT_OP_COPY:
   case PMRT_OP_ZERO: {
     bool copy = instruction.opcode == PMRT_OP_COPY;

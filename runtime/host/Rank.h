@@ -4,7 +4,9 @@
 #define PIPEMESH_RUNTIME_HOST_RANK_H
 
 #include "host/Arena.h"
+#include "host/Collective.h"
 #include "host/Fault.h"
+#include "host/FlightRecorder.h"
 #include "host/Program.h"
 #include "host/Transport.h"
 
@@ -19,6 +21,9 @@ struct HostOptions {
   /// Nanoseconds that a wait for other ranks may take; 0: any time.
   uint64_t deadline = 0;
   std::optional<Fault> fault;
+  /// Folder of the ranks' flight records; empty: they are not kept.
+  std::string flightFolder;
+  std::string bundleHash; ///< for their readers
   /// Set to 2 or more to stop all ranks at their next instruction.
   const std::atomic<int> *interrupts = nullptr;
 };
@@ -126,10 +131,23 @@ private:
   void runAction(uint64_t index);
   void runTransfer(uint64_t index);
   void stopWhenAsked() const;
+  /// Called at each collective and transfer: counts it, and lets a fault that
+  /// is due happen. False where it is to be skipped.
+  bool comesToCommunication();
+  bool isFaulty(Fault::Kind kind) const {
+    return options.fault && options.fault->kind == kind &&
+           options.fault->isAt(rank, communications);
+  }
+  bool isAlone() const { return transport.localRanks().size() == 1; }
+  /// "tp at model.layers.7.mlp": the axes and the module of a collective.
+  std::string placeOf(const pmrt_instruction &instruction) const;
+  uint64_t runCollective(uint32_t action, const pmrt_instruction &instruction,
+                         void *const *pointers);
   uint32_t stepNumber() const {
     return static_cast<uint32_t>(record.step.load(std::memory_order_relaxed));
   }
-  uint64_t execute(uint32_t body, uint64_t index, void *const *pointers);
+  uint64_t execute(uint32_t action, uint32_t body, uint64_t index,
+                   void *const *pointers);
   void runKernel(const pmrt_kernel &kernel, void *const *pointers);
   std::optional<Objection> objection() const;
   void findInResults(uint64_t action, uint64_t instruction,
@@ -142,6 +160,8 @@ private:
   std::vector<Group *> groups;
   const bool votes;
   std::vector<int64_t> memberIndex; ///< of this rank, in each group
+  std::vector<uint64_t> collectives; ///< so far, in each group
+  uint64_t communications = 0;       ///< collectives and transfers so far
   HostOptions options;
   const std::atomic<bool> &aborted;
   Running running;
@@ -149,6 +169,8 @@ private:
   Arena arena;
   std::vector<Arena> kernelScratch; ///< one for each thread
   Patience patience;
+  FlightRecorder recorder;
+  std::unique_ptr<ShorterCollective> shorter; ///< what a fault brings
   Record unread; ///< where the transport has no place for it
   Record &record;
   std::vector<void *> operands;

@@ -6,6 +6,7 @@
 #include "host/Program.h"
 #include "host/Reduce.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <unistd.h>
@@ -29,20 +30,28 @@ uint64_t ThreadGroup::meet(int64_t member, const Patience &patience) {
   return nanoseconds() - start;
 }
 
-uint64_t ThreadGroup::run(int64_t member, const pmrt_instruction &instruction,
+uint64_t ThreadGroup::run(int64_t member, uint64_t number,
+                          const pmrt_instruction &instruction,
                           void *const *pointers, ThreadPool &pool,
                           const Patience &patience) {
   if (size() < 2 && instruction.opcode == PMRT_OP_ALL_REDUCE)
     return 0;
   calls[member].instruction = &instruction;
   calls[member].pointers = pointers;
+  calls[member].number = number;
   uint64_t waited = meet(member, patience);
-  if (calls[0].instruction != &instruction) {
-    std::string problem =
-        mismatch(signatureOf(*calls[0].instruction), signatureOf(instruction));
-    if (!problem.empty())
-      fail(describe(instruction), " meets ", describe(*calls[0].instruction),
-           " of rank ", ranks[0], ": ", problem);
+  bool same = std::all_of(calls.begin(), calls.end(), [&](const Call &call) {
+    return call.instruction == &instruction && call.number == number;
+  });
+  if (!same) {
+    std::vector<Brought> members;
+    for (int64_t other = 0; other < size(); ++other) {
+      const Call &call = calls[other];
+      members.push_back({ranks[other],
+                         signatureOf(*call.instruction, call.number),
+                         describe(*call.instruction)});
+    }
+    checkMeeting(members);
   }
   switch (instruction.opcode) {
   case PMRT_OP_ALL_GATHER:
@@ -208,7 +217,7 @@ void ThreadGroup::permute(int64_t member, const pmrt_instruction &instruction,
 // Transfers
 //===----------------------------------------------------------------------===//
 
-void MessageQueue::send(const void *data, uint64_t bytes) {
+void MessageQueue::send(const Parcel &parcel, const void *data) {
   Message message;
   {
     std::lock_guard lock(mutex);
@@ -218,9 +227,10 @@ void MessageQueue::send(const void *data, uint64_t bytes) {
     }
   }
   // A channel belongs to one value, so that the sizes of its messages agree.
-  if (message.bytes != bytes)
-    message = {std::make_unique_for_overwrite<std::byte[]>(bytes), bytes};
-  std::memcpy(message.data.get(), data, bytes);
+  if (message.parcel.bytes != parcel.bytes)
+    message.data = std::make_unique_for_overwrite<std::byte[]>(parcel.bytes);
+  message.parcel = parcel;
+  std::memcpy(message.data.get(), data, parcel.bytes);
   {
     std::lock_guard lock(mutex);
     waiting.push_back(std::move(message));
@@ -228,8 +238,8 @@ void MessageQueue::send(const void *data, uint64_t bytes) {
   advance(events, sleepers);
 }
 
-uint64_t MessageQueue::receive(void *data, uint64_t bytes, int64_t sender,
-                               const Patience &patience) {
+uint64_t MessageQueue::receive(const Parcel &parcel, void *data,
+                               int64_t sender, const Patience &patience) {
   Message message;
   uint64_t waited = 0;
   while (true) {
@@ -249,10 +259,8 @@ uint64_t MessageQueue::receive(void *data, uint64_t bytes, int64_t sender,
                    [&] { patience.late({sender}); });
     waited += nanoseconds() - start;
   }
-  if (message.bytes != bytes)
-    fail("a transfer of ", message.bytes, " bytes from rank ", sender,
-         " arrives where ", bytes, " are expected; compile the bundle again");
-  std::memcpy(data, message.data.get(), bytes);
+  checkParcel(message.parcel, parcel, sender);
+  std::memcpy(data, message.data.get(), parcel.bytes);
   std::lock_guard lock(mutex);
   unused.push_back(std::move(message));
   return waited;
@@ -300,14 +308,14 @@ MessageQueue &ThreadTransport::queue(const Channel &channel) {
   return *entry;
 }
 
-void ThreadTransport::send(const Channel &channel, const void *data,
-                           uint64_t bytes) {
-  queue(channel).send(data, bytes);
+void ThreadTransport::send(const Channel &channel, const Parcel &parcel,
+                           const void *data) {
+  queue(channel).send(parcel, data);
 }
 
-uint64_t ThreadTransport::receive(const Channel &channel, void *data,
-                                  uint64_t bytes, const Patience &patience) {
-  return queue(channel).receive(data, bytes, channel.sender, patience);
+uint64_t ThreadTransport::receive(const Channel &channel, const Parcel &parcel,
+                                  void *data, const Patience &patience) {
+  return queue(channel).receive(parcel, data, channel.sender, patience);
 }
 
 std::optional<Objection>
@@ -347,14 +355,14 @@ void ThreadTransport::abort() {
     entry.second->abort();
 }
 
-void ThreadTransport::end(const std::string &message) {
+void ThreadTransport::end(const std::string &message, int status) {
   // Several ranks give up at the same time; the first one says so.
   if (ended.exchange(true))
     while (true)
       pause();
   std::fprintf(stderr, "pmrun: error: %s\n", message.c_str());
   std::fflush(nullptr);
-  _exit(1);
+  _exit(status);
 }
 
 void ThreadTransport::reset() {

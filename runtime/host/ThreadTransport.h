@@ -23,9 +23,9 @@ public:
   /// writes it to all members; of a reduce-scatter it reduces its own block; of
   /// an all-gather, an all-to-all or a permute it copies what it needs of the
   /// others.
-  uint64_t run(int64_t member, const pmrt_instruction &instruction,
-               void *const *pointers, ThreadPool &pool,
-               const Patience &patience) override;
+  uint64_t run(int64_t member, uint64_t number,
+               const pmrt_instruction &instruction, void *const *pointers,
+               ThreadPool &pool, const Patience &patience) override;
 
   Barrier &sync() { return barrier; }
 
@@ -41,6 +41,7 @@ private:
   struct Call {
     const pmrt_instruction *instruction = nullptr;
     void *const *pointers = nullptr;
+    uint64_t number = 0; ///< of the collective
     std::atomic<uint64_t> meetings{0}; ///< how often the member has come
   };
 
@@ -67,8 +68,8 @@ class MessageQueue {
 public:
   explicit MessageQueue(int spin) : spin(spin) {}
 
-  void send(const void *data, uint64_t bytes);
-  uint64_t receive(void *data, uint64_t bytes, int64_t sender,
+  void send(const Parcel &parcel, const void *data);
+  uint64_t receive(const Parcel &parcel, void *data, int64_t sender,
                    const Patience &patience);
   void abort();
   void reset();
@@ -76,7 +77,7 @@ public:
 private:
   struct Message {
     std::unique_ptr<std::byte[]> data;
-    uint64_t bytes = 0;
+    Parcel parcel;
   };
 
   const int spin;
@@ -93,8 +94,9 @@ public:
 
   const std::vector<int64_t> &localRanks() const override { return ranks; }
   Group &group(const std::vector<int64_t> &members) override;
-  void send(const Channel &channel, const void *data, uint64_t bytes) override;
-  uint64_t receive(const Channel &channel, void *data, uint64_t bytes,
+  void send(const Channel &channel, const Parcel &parcel,
+            const void *data) override;
+  uint64_t receive(const Channel &channel, const Parcel &parcel, void *data,
                    const Patience &patience) override;
   std::optional<Objection> vote(int64_t rank,
                                 const std::optional<Objection> &own,
@@ -107,7 +109,7 @@ public:
   }
   void moveToFirst(int64_t, void *, uint64_t) override {}
   Record *record(int64_t rank) override { return &records[rank]; }
-  [[noreturn]] void end(const std::string &message) override;
+  [[noreturn]] void end(const std::string &message, int status) override;
 
 private:
   MessageQueue &queue(const Channel &channel);

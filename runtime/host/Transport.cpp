@@ -6,6 +6,21 @@
 
 namespace pipemesh::runtime {
 
+void checkParcel(const Parcel &come, const Parcel &wanted, int64_t sender) {
+  auto refuse = [&](const auto &...text) {
+    throw Error(cat("what rank ", sender, " sends is not what is received here: ",
+                    text...),
+                mismatchStatus);
+  };
+  if (come.step != wanted.step || come.microBatch != wanted.microBatch)
+    refuse("micro-batch ", come.microBatch, " of step ", come.step,
+           " against micro-batch ", wanted.microBatch, " of step ", wanted.step);
+  if (come.dtype != wanted.dtype)
+    refuse("type ", come.dtype, " against ", wanted.dtype);
+  if (come.bytes != wanted.bytes)
+    refuse(come.bytes, " bytes against ", wanted.bytes);
+}
+
 void agree(Transport &transport, const std::function<void()> &work) {
   std::string problem;
   try {

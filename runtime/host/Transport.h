@@ -31,10 +31,11 @@ public:
   int64_t size() const { return static_cast<int64_t>(ranks.size()); }
   const std::vector<int64_t> &members() const { return ranks; }
 
-  /// Runs a collective; `pointers` are the operands of the calling member.
-  /// Returns the nanoseconds spent waiting. Throws when the members meet with
-  /// different collectives.
-  virtual uint64_t run(int64_t member, const pmrt_instruction &instruction,
+  /// Runs a collective, the member's `number`th of this group by its program;
+  /// `pointers` are the operands of the calling member. Returns the nanoseconds
+  /// spent waiting. Throws when the members meet with different collectives.
+  virtual uint64_t run(int64_t member, uint64_t number,
+                       const pmrt_instruction &instruction,
                        void *const *pointers, ThreadPool &pool,
                        const Patience &patience) = 0;
 
@@ -62,6 +63,18 @@ struct Channel {
   uint32_t number;
 };
 
+/// What sender and receiver of a transfer must agree on; plain bytes.
+struct Parcel {
+  uint64_t bytes = 0;
+  int64_t step = 0;
+  uint32_t microBatch = 0;
+  uint32_t dtype = 0; ///< pmrt_dtype
+};
+
+/// Throws an Error with `mismatchStatus` where what has come from a rank is not
+/// what is received.
+void checkParcel(const Parcel &come, const Parcel &wanted, int64_t sender);
+
 class Transport {
 public:
   virtual ~Transport() = default;
@@ -74,13 +87,13 @@ public:
   virtual Group &group(const std::vector<int64_t> &members) = 0;
 
   /// Copies what a rank sends; never waits for the receiver.
-  virtual void send(const Channel &channel, const void *data,
-                    uint64_t bytes) = 0;
+  virtual void send(const Channel &channel, const Parcel &parcel,
+                    const void *data) = 0;
 
-  /// Waits for the next message of a channel and copies it. Returns the
-  /// nanoseconds spent waiting.
-  virtual uint64_t receive(const Channel &channel, void *data, uint64_t bytes,
-                           const Patience &patience) = 0;
+  /// Waits for the next message of a channel, compares its parcel and copies
+  /// it. Returns the nanoseconds spent waiting.
+  virtual uint64_t receive(const Channel &channel, const Parcel &parcel,
+                           void *data, const Patience &patience) = 0;
 
   /// Meets all ranks once a step, before any of them changes its state, and
   /// returns the objection that comes before the others to all of them.
@@ -114,7 +127,7 @@ public:
   virtual Record *record(int64_t rank) = 0;
 
   /// Prints a message and ends the whole job, whatever its ranks do.
-  [[noreturn]] virtual void end(const std::string &message) = 0;
+  [[noreturn]] virtual void end(const std::string &message, int status) = 0;
 
   /// Whether this process has rank 0, and speaks for all.
   bool isFirst() const { return localRanks().front() == 0; }

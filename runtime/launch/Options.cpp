@@ -3,6 +3,7 @@
 #include "launch/Options.h"
 
 #include "core/Error.h"
+#include "host/Fault.h"
 
 #include <algorithm>
 #include <cmath>
@@ -56,6 +57,14 @@ usage: pmrun BUNDLE --weights=DIR --data=FILE [options]
                         (default 1e-4)
   --deadline=SECONDS    end the job when a rank waits longer for others, and say
                         for whom and what those did last (default 600, 0: never)
+  --flight-recorder=DIR where each rank records its last 4096 collectives and
+                        transfers (default: a folder for temporary files, which
+                        stays when the job is killed or stands still)
+  --read-flight=DIR     print what ranks recorded last; takes no bundle
+  --inject=FAULT        let a rank fail, to try out what follows: KIND:rank=R,op=N
+                        at its Nth collective or transfer, of the kinds kill,
+                        stall, skip, wrong-size and slow (with ,ms=500); kill and
+                        stall also in the middle of a step: kill:rank=R,step=S
   --save=DIR            write the model at the end: config.json,
                         model.safetensors, optimizer.safetensors, and the small
                         files of --weights
@@ -75,7 +84,10 @@ examples:
       --save-gradients=gradients.safetensors --save-logits=logits.safetensors
   mpirun -n 8 --bind-to none --oversubscribe pmrun bundle/ --weights=model/ \
       --data=text.txt --steps=100
-  pmrun bundle/ --transport=mpi --weights=model/ --data=text.txt --deadline=60
+  pmrun bundle/ --transport=mpi --weights=model/ --data=text.txt --deadline=60s
+  pmrun bundle/ --weights=model/ --data=text.txt --inject=stall:rank=3,op=200 \
+      --deadline=5s --flight-recorder=flight/
+  pmrun --read-flight=flight/
   pmrun bundle/ --weights=model/ --data=text.txt --steps=20 --report
   pmrun parallel/ --compare=single/ --weights=model/ --data=text.txt
   pmrun bundle/ --compare=reference.safetensors --weights=model/ \
@@ -100,6 +112,12 @@ static double parseReal(const std::string &flag, const std::string &value) {
   if (value.empty() || *end || !(number >= 0) || !std::isfinite(number))
     fail(flag, " is '", value, "', but a number of at least 0 is needed");
   return number;
+}
+
+/// "60", "60s", "0.5s".
+static double parseSeconds(const std::string &flag, const std::string &value) {
+  bool unit = value.size() > 1 && value.back() == 's';
+  return parseReal(flag, unit ? value.substr(0, value.size() - 1) : value);
 }
 
 /// Number of single-letter changes between two words.
@@ -136,6 +154,9 @@ Options parseOptions(const std::vector<std::string> &arguments) {
       {"--transport", &options.transport},
       {"--inputs", &options.inputs},
       {"--outputs", &options.outputs},
+      {"--flight-recorder", &options.flightRecorder},
+      {"--read-flight", &options.readFlight},
+      {"--inject", &options.inject},
       {"--save-gradients", &options.saveGradients},
       {"--save-logits", &options.saveLogits}};
   const std::vector<std::pair<const char *, bool *>> switches = {
@@ -181,7 +202,9 @@ Options parseOptions(const std::vector<std::string> &arguments) {
       if (flag == text.flag) {
         if (value.empty())
           fail(flag, " needs a value: ", flag,
-               flag == "--transport" ? "=threads or =mpi" : "=PATH");
+               flag == "--transport" ? "=threads or =mpi"
+               : flag == "--inject"  ? "=stall:rank=3,op=200"
+                                     : "=PATH");
         *text.value = value;
         known = true;
       }
@@ -195,7 +218,7 @@ Options parseOptions(const std::vector<std::string> &arguments) {
         else if (flag == "--save-every")
           options.saveEvery = parseNumber(flag, value, 1);
         else if (flag == "--deadline")
-          options.deadline = parseReal(flag, value);
+          options.deadline = parseSeconds(flag, value);
         else if (flag == "--compare-tolerance")
           options.compareTolerance = parseReal(flag, value);
         else
@@ -219,8 +242,9 @@ Options parseOptions(const std::vector<std::string> &arguments) {
              ? cat("; did you mean ", *nearest, "?")
              : std::string("; --help lists the options"));
   }
-  if (options.help)
+  if (options.help || !options.readFlight.empty())
     return options;
+  parseFault(options.inject);
   if (!options.transport.empty() && options.transport != "threads" &&
       options.transport != "mpi")
     fail("--transport is '", options.transport,
@@ -234,7 +258,9 @@ Options parseOptions(const std::vector<std::string> &arguments) {
     for (const Text &text : texts)
       if (!text.value->empty() && text.value != &options.inputs &&
           text.value != &options.outputs && text.value != &options.trace &&
-          text.value != &options.transport)
+          text.value != &options.transport &&
+          text.value != &options.flightRecorder &&
+          text.value != &options.inject)
         fail(text.flag, " is for models, not for a function with --inputs");
     if (options.steps || options.resume || options.saveEvery)
       fail(options.steps      ? "--steps"

@@ -244,7 +244,7 @@ static void writeResults(Job &job, const std::string &path) {
 }
 
 int runFunction(const Options &options, const std::atomic<int> *interrupts,
-                std::shared_ptr<Transport> transport) {
+                std::shared_ptr<Transport> transport, Supervised &supervised) {
   std::unique_ptr<Bundle> bundle = openTogether(options, transport.get());
   const Manifest &manifest = bundle->manifest();
   std::optional<SafetensorsFile> file;
@@ -267,7 +267,10 @@ int runFunction(const Options &options, const std::atomic<int> *interrupts,
   else
     prepare();
 
-  Job job(*bundle, hostOptions(options, interrupts), std::move(transport));
+  FlightFolder flight(options, transport.get());
+  flight.path().copy(supervised.flight, sizeof(supervised.flight) - 1);
+  Job job(*bundle, hostOptions(options, flight, interrupts),
+          std::move(transport));
   uint64_t begin = nanoseconds();
   job.stepEveryRank([&](Rank &rank) {
     for (const TensorInfo &argument : manifest.arguments) {

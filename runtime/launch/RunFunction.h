@@ -6,6 +6,7 @@
 #include "core/Safetensors.h"
 #include "host/Job.h"
 #include "launch/Options.h"
+#include "launch/Supervisor.h"
 
 namespace pipemesh::runtime {
 
@@ -22,7 +23,8 @@ std::string compareReplicas(Job &job, const TensorInfo &result);
 /// writes its results. Returns the exit status; throws an Error when it cannot.
 /// Collective.
 int runFunction(const Options &options, const std::atomic<int> *interrupts,
-                std::shared_ptr<Transport> transport);
+                std::shared_ptr<Transport> transport,
+                Supervised &supervised);
 
 } // namespace pipemesh::runtime
 

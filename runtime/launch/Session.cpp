@@ -14,13 +14,14 @@
 
 namespace pipemesh::runtime {
 
-HostOptions hostOptions(const Options &options,
+HostOptions hostOptions(const Options &options, const FlightFolder &flight,
                         const std::atomic<int> *interrupts) {
   HostOptions host;
   host.threads = options.threads;
   host.poison = options.poison;
   host.trace = !options.trace.empty();
-  host.fault = faultOfEnvironment();
+  host.fault = parseFault(options.inject);
+  host.flightFolder = flight.path();
   host.deadline = static_cast<uint64_t>(options.deadline * 1e9);
   host.interrupts = interrupts;
   return host;
@@ -30,7 +31,9 @@ Session::Session(const Options &given, const std::atomic<int> *interrupts,
                  std::shared_ptr<Transport> transport)
     : options(given), bundle(openTogether(given, transport.get())),
       settings(bundle->manifest().recipe.value_or(Recipe())),
-      job(*bundle, hostOptions(given, interrupts), std::move(transport)) {
+      flight(given, transport.get()),
+      job(*bundle, hostOptions(given, flight, interrupts),
+          std::move(transport)) {
   job.agree([&] {
     if (manifest().task == Task::Function)
       fail("bundle '", options.bundle,

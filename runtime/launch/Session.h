@@ -5,12 +5,12 @@
 
 #include "core/Data.h"
 #include "host/Capture.h"
-#include "launch/Options.h"
+#include "launch/FlightFolder.h"
 
 namespace pipemesh::runtime {
 
 /// What the ranks take from the command line.
-HostOptions hostOptions(const Options &options,
+HostOptions hostOptions(const Options &options, const FlightFolder &flight,
                         const std::atomic<int> *interrupts);
 
 /// What one step gave.
@@ -60,6 +60,7 @@ public:
   const Recipe &recipe() const { return settings; }
   const Manifest &manifest() const { return bundle->manifest(); }
   Job &getJob() { return job; }
+  const std::string &flightFolder() const { return flight.path(); }
 
 private:
   void loadWeights();
@@ -72,6 +73,7 @@ private:
   Options options;
   std::unique_ptr<Bundle> bundle;
   Recipe settings;
+  FlightFolder flight;
   Job job;
   std::unique_ptr<Capture> capture;
   int64_t nextStep = 0, savedStep = -1;

@@ -2,7 +2,7 @@
 
 #include "launch/Supervisor.h"
 
-#include "core/Error.h"
+#include "host/FlightRecorder.h"
 
 #include <cerrno>
 #include <csignal>
@@ -87,6 +87,13 @@ int supervise(const std::function<int(Supervised &)> &work) {
                     "or a mesh with more tensor or pipeline ranks"
                   : "; if nobody did that on purpose, see in the system's log "
                     "(dmesg) whether it ran out of memory";
+    if (status.rank >= 0)
+      if (auto last = lastFlight(flightPath(status.flight, status.rank)))
+        text += cat("; its last was ", entryText(*last),
+                    last->end ? "" : ", which it was in");
+    if (*status.flight)
+      text += cat("; pmrun --read-flight=", status.flight,
+                  " shows what all did last");
     std::fprintf(stderr, "pmrun: error: %s\n", text.c_str());
   }
   return 128 + number;

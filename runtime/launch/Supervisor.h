@@ -12,6 +12,8 @@ namespace pipemesh::runtime {
 /// What the supervised process tells about itself, in memory that both share.
 struct Supervised {
   char who[256] = {};                ///< "ranks 0 to 7", "rank 3 (dp=1)"
+  char flight[4096] = {};            ///< folder of the flight records
+  std::atomic<int64_t> rank{-1};     ///< of a process that has only one
   std::atomic<int64_t> step{-1};     ///< the one in progress
   std::atomic<bool> reported{false}; ///< the end has a message already
 };

@@ -79,12 +79,13 @@ static int run(const Options &options, std::shared_ptr<Transport> transport,
     if (transport)
       cat("rank ", transport->localRanks().front())
           .copy(supervised.who, sizeof(supervised.who) - 1);
-    return runFunction(options, &interrupts, transport);
+    return runFunction(options, &interrupts, transport, supervised);
   }
   Session session(options, &interrupts, transport);
   const Manifest &manifest = session.manifest();
   Job &job = session.getJob();
   ranksText(job).copy(supervised.who, sizeof(supervised.who) - 1);
+  session.flightFolder().copy(supervised.flight, sizeof(supervised.flight) - 1);
   bool first = job.isFirst();
 
   BatchShape shape = session.batchShape();
@@ -211,9 +212,9 @@ static int run(const Options &options, std::shared_ptr<Transport> transport,
   return 0;
 }
 
-static int failed(const std::string &message) {
+static int failed(const std::string &message, int status = failedStatus) {
   std::fprintf(stderr, "pmrun: error: %s\n", message.c_str());
-  return interrupts ? 130 : 1;
+  return interrupts ? 130 : status;
 }
 
 /// Runs all ranks in this process.
@@ -222,6 +223,8 @@ static int runThreads(const Options &options, Supervised &supervised) {
     return run(options, nullptr, supervised);
   } catch (const std::bad_alloc &) {
     return failed("out of memory; use more micro-batches or fewer ranks");
+  } catch (const Error &error) {
+    return failed(error.what(), error.status());
   } catch (const std::exception &error) {
     return failed(error.what());
   }
@@ -250,9 +253,12 @@ static int runMpi(const Options &options, const std::string &problem,
       failed(error.what());
     status = interrupts ? 130 : 1;
   } catch (const std::bad_alloc &) {
-    transport->end("out of memory; use more micro-batches or fewer ranks");
+    transport->end("out of memory; use more micro-batches or fewer ranks",
+                   failedStatus);
+  } catch (const Error &error) {
+    transport->end(error.what(), error.status());
   } catch (const std::exception &error) {
-    transport->end(error.what());
+    transport->end(error.what(), failedStatus);
   }
   std::fflush(nullptr);
   finishMpi(*transport);
@@ -276,6 +282,7 @@ static int superviseRanks(const Options &options, const std::string &problem,
     if (mpi) {
       cat("rank ", mpiEnvironment().rank)
           .copy(supervised.who, sizeof(supervised.who) - 1);
+      supervised.rank = mpiEnvironment().rank;
       return runMpi(options, problem, supervised);
     }
 #endif
@@ -299,6 +306,10 @@ int main(int argc, char **argv) {
     return 0;
   }
   try {
+    if (problem.empty() && !options.readFlight.empty()) {
+      std::fputs(flightTable(options.readFlight).c_str(), stdout);
+      return 0;
+    }
     bool mpi = usesMpi(options, environment);
     if (problem.empty() && mpi && !environment.present)
       return startMpirun(arguments, options.bundle);

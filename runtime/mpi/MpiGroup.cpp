@@ -24,9 +24,9 @@ struct Header {
 
 } // namespace
 
-static Header headerOf(const pmrt_instruction &instruction) {
+static Header headerOf(const pmrt_instruction &instruction, uint64_t run) {
   Header header = {};
-  header.signature = signatureOf(instruction);
+  header.signature = signatureOf(instruction, run);
   std::string text = describe(instruction);
   text.copy(header.text, sizeof(header.text) - 1);
   return header;
@@ -64,14 +64,15 @@ static void unpack(const pmrt_instruction &instruction, void *const *pointers,
   }
 }
 
-uint64_t MpiGroup::run(int64_t member, const pmrt_instruction &instruction,
+uint64_t MpiGroup::run(int64_t member, uint64_t collective,
+                       const pmrt_instruction &instruction,
                        void *const *pointers, ThreadPool &,
                        const Patience &patience) {
   if (size() < 2 && instruction.opcode == PMRT_OP_ALL_REDUCE)
     return 0;
   uint64_t bytes = operandBytes(instruction);
   bool small = bytes <= smallBytes;
-  Header header = headerOf(instruction);
+  Header header = headerOf(instruction, collective);
   own.resize(sizeof(Header) + smallBytes);
   std::memcpy(own.data(), &header, sizeof(header));
   if (small && bytes)
@@ -90,16 +91,18 @@ uint64_t MpiGroup::run(int64_t member, const pmrt_instruction &instruction,
       messages.send(own.data(), sizeof(header) + (small ? bytes : 0),
                     ranks[other], tag(First));
   uint64_t waited = messages.wait(patience);
+  std::vector<Brought> members;
+  bool same = true;
   for (int64_t other = 0; other < size(); ++other) {
-    if (other == member)
-      continue;
-    Header theirs;
-    std::memcpy(&theirs, firsts.data() + other * stride, sizeof(theirs));
-    std::string problem = mismatch(theirs.signature, header.signature);
-    if (!problem.empty())
-      fail(describe(instruction), " meets ", theirs.text, " of rank ",
-           ranks[other], ": ", problem);
+    Header theirs = header;
+    if (other != member)
+      std::memcpy(&theirs, firsts.data() + other * stride, sizeof(theirs));
+    same &= std::memcmp(&theirs.signature, &header.signature,
+                        sizeof(Signature)) == 0;
+    members.push_back({ranks[other], theirs.signature, theirs.text});
   }
+  if (!same)
+    checkMeeting(members);
   if (small) {
     std::vector<const void *> all;
     for (int64_t other = 0; other < size(); ++other)

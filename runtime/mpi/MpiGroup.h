@@ -17,9 +17,9 @@ public:
   MpiGroup(std::vector<int64_t> ranks, int number, MPI_Comm communicator)
       : Group(std::move(ranks)), number(number), communicator(communicator) {}
 
-  uint64_t run(int64_t member, const pmrt_instruction &instruction,
-               void *const *pointers, ThreadPool &pool,
-               const Patience &patience) override;
+  uint64_t run(int64_t member, uint64_t number,
+               const pmrt_instruction &instruction, void *const *pointers,
+               ThreadPool &pool, const Patience &patience) override;
 
 private:
   enum Tag { First, Data, Result, Tags };

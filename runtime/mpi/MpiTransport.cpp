@@ -98,8 +98,9 @@ public:
 
   const std::vector<int64_t> &localRanks() const override { return local; }
   Group &group(const std::vector<int64_t> &members) override;
-  void send(const Channel &channel, const void *data, uint64_t bytes) override;
-  uint64_t receive(const Channel &channel, void *data, uint64_t bytes,
+  void send(const Channel &channel, const Parcel &parcel,
+            const void *data) override;
+  uint64_t receive(const Channel &channel, const Parcel &parcel, void *data,
                    const Patience &patience) override;
   std::optional<Objection> vote(int64_t rank,
                                 const std::optional<Objection> &own,
@@ -111,7 +112,7 @@ public:
   std::vector<std::string> exchange(const std::string &text) override;
   void moveToFirst(int64_t rank, void *data, uint64_t bytes) override;
   Record *record(int64_t rank) override { return records->record(rank); }
-  [[noreturn]] void end(const std::string &message) override;
+  [[noreturn]] void end(const std::string &message, int status) override;
   void finish();
 
 private:
@@ -197,9 +198,11 @@ void MpiTransport::progress() {
     reclaim();
 }
 
-void MpiTransport::send(const Channel &channel, const void *data,
-                        uint64_t bytes) {
+void MpiTransport::send(const Channel &channel, const Parcel &parcel,
+                        const void *data) {
   reclaim();
+  // The parcel comes by itself, to be compared before the data moves.
+  uint64_t bytes = sizeof(parcel) + parcel.bytes;
   // The smallest copy that is large enough.
   size_t best = unused.size();
   for (size_t i = 0; i < unused.size(); ++i)
@@ -215,20 +218,28 @@ void MpiTransport::send(const Channel &channel, const void *data,
     copy = {std::make_unique_for_overwrite<std::byte[]>(bytes), bytes,
             std::make_unique<Messages>(transfers)};
   }
-  std::memcpy(copy.data.get(), data, bytes);
-  copy.messages->send(copy.data.get(), bytes, channel.receiver,
-                      static_cast<int>(channel.number));
-  ++sent[channel.receiver];
+  std::memcpy(copy.data.get(), &parcel, sizeof(parcel));
+  std::memcpy(copy.data.get() + sizeof(parcel), data, parcel.bytes);
+  auto tag = static_cast<int>(channel.number);
+  copy.messages->send(copy.data.get(), sizeof(parcel), channel.receiver, tag);
+  copy.messages->send(copy.data.get() + sizeof(parcel), parcel.bytes,
+                      channel.receiver, tag);
+  sent[channel.receiver] += 2;
   staged.push_back(std::move(copy));
 }
 
-uint64_t MpiTransport::receive(const Channel &channel, void *data,
-                               uint64_t bytes, const Patience &patience) {
-  Messages messages(transfers);
-  messages.receive(data, bytes, channel.sender,
-                   static_cast<int>(channel.number));
-  ++received[channel.sender];
-  return messages.wait(patience);
+uint64_t MpiTransport::receive(const Channel &channel, const Parcel &parcel,
+                               void *data, const Patience &patience) {
+  auto tag = static_cast<int>(channel.number);
+  Parcel come;
+  Messages first(transfers);
+  first.receive(&come, sizeof(come), channel.sender, tag);
+  uint64_t waited = first.wait(patience);
+  checkParcel(come, parcel, channel.sender);
+  Messages second(transfers);
+  second.receive(data, parcel.bytes, channel.sender, tag);
+  received[channel.sender] += 2;
+  return waited + second.wait(patience);
 }
 
 void MpiTransport::reset() {
@@ -374,14 +385,14 @@ void MpiTransport::moveToFirst(int64_t from, void *data, uint64_t bytes) {
   messages.wait();
 }
 
-void MpiTransport::end(const std::string &message) {
+void MpiTransport::end(const std::string &message, int status) {
   if (records && !records->firstToEnd())
     while (true)
       pause();
   std::fprintf(stderr, "pmrun: error: %s\n", message.c_str());
   std::fflush(nullptr);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-  _exit(1);
+  MPI_Abort(MPI_COMM_WORLD, status);
+  _exit(status);
 }
 
 void MpiTransport::finish() {

@@ -86,7 +86,7 @@ void allReduce(benchmark::State &state) {
           ThreadPool pool(1, 0);
           void *pointers[] = {data[i].data()};
           for (int repeat = 0; repeat < repeats; ++repeat)
-            group.run(i, instruction, pointers, pool, {});
+            group.run(i, 1, instruction, pointers, pool, {});
         });
       for (std::thread &thread : threads)
         thread.join();

@@ -211,7 +211,7 @@ inline std::string runCase(const CollectiveCase &which, Group &group,
   for (std::vector<float> &operand : own)
     pointers.push_back(operand.data());
   ThreadPool pool(threads, 0);
-  group.run(member, instruction, pointers.data(), pool, {});
+  group.run(member, 1, instruction, pointers.data(), pool, {});
   for (size_t o = 0; o < own.size(); ++o)
     for (size_t i = 0; i < own[o].size(); ++i)
       if (std::memcmp(&own[o][i], &which.expected[member][o][i], 4) != 0)

@@ -23,11 +23,10 @@ protected:
     writeData(folder / "data.safetensors", 4);
   }
 
-  CommandResult run(const std::string &environment,
-                    const std::string &options) {
+  CommandResult run(const std::string &options) {
     auto begin = std::chrono::steady_clock::now();
     CommandResult result =
-        runCommand(cat(environment, " ", PMRT_TEST_PMRUN, " ",
+        runCommand(cat("TMPDIR=", folder / "", " ", PMRT_TEST_PMRUN, " ",
                        folder / "bundle", " --weights=", folder / "model",
                        " --data=", folder / "data.safetensors",
                        " --quiet --transport=", GetParam(), " ", options));
@@ -71,37 +70,121 @@ INSTANTIATE_TEST_SUITE_P(Transports, Failure,
                            return std::string(info.param);
                          });
 
-TEST_P(Failure, AKilledProcessIsNamed) {
-  CommandResult result = run("PMRUN_FAULT=kill:rank=3,step=2", "");
-  expectLine(result, {mpi() ? "the process of rank 3 (dp=1, pp=1)"
-                            : "the process of ranks 0 to 3",
-                      "was killed by signal 9 (SIGKILL) in step 2", "memory"});
+// A rank has, in a step of four micro-batches, four transfers each way, the
+// all-reduce of its gradient, and two transfers for the norm: eleven
+// communications.
+
+TEST_P(Failure, AKilledRankIsNamedWithWhatItDidLast) {
+  // Of several threads just the one ends, and the others wait for it.
+  CommandResult result = run(cat("--inject=kill:rank=3,op=25 --deadline=",
+                                 mpi() ? "60s" : "1s"));
+  if (mpi())
+    expectLine(result, {"the process of rank 3 (dp=1, pp=1)",
+                        "was killed by signal 9 (SIGKILL) in step 2", "memory",
+                        "its last was ", " #24 of '", "--read-flight="});
+  else
+    expectLine(result, {"longer than --deadline", "rank 3 (dp=1, pp=1), which",
+                        "its last was ", " #24 of '"});
+  EXPECT_EQ(result.status, mpi() ? 137 : 3);
+}
+
+TEST_P(Failure, AKilledProcessIsNamedWithItsStep) {
+  CommandResult result = run(
+      cat("--inject=kill:rank=3,step=2 --deadline=", mpi() ? "60" : "1"));
+  expectLine(result, {"rank 3 (dp=1, pp=1)", "step 2"});
 }
 
 TEST_P(Failure, ARankThatStandsStillIsNamedWithThoseThatWait) {
-  CommandResult result = run("PMRUN_FAULT=stall:rank=1,step=1", "--deadline=1");
+  CommandResult result = run("--inject=stall:rank=1,step=1 --deadline=1");
   expectLine(result, {"waits for 1.", "longer than --deadline", "absent: rank ",
                       "rank 1 (dp=0, pp=1), which has been", "step 1"});
+  EXPECT_EQ(result.status, 3);
 }
 
-TEST_P(Failure, WithoutAFaultNothingIsSaid) {
-  CommandResult result = run("", "--deadline=5 --poison");
+TEST_P(Failure, ATransferThatIsLeftOutIsFoundByTheNextOne) {
+  CommandResult result = run("--inject=skip:rank=0,op=2 --deadline=2");
+  expectLine(result, {"rank 1 (dp=0, pp=1): what rank 0 sends is not what is "
+                      "received here: micro-batch 2 of step 0 against "
+                      "micro-batch 1 of step 0"});
+  EXPECT_EQ(result.status, 4);
+}
+
+TEST_P(Failure, ACollectiveThatIsLeftOutIsWaitedFor) {
+  CommandResult result = run("--inject=skip:rank=2,op=9 --deadline=1");
+  // Rank 0 waits for it, and others for rank 0.
+  bool byFirst = result.output.find("error: rank 0 ") != std::string::npos;
+  expectLine(result, {"all-reduce at layers.0", "longer than --deadline",
+                      byFirst ? "absent: rank 2 (dp=1, pp=0), which "
+                              : "without rank 2, its last was all-reduce #1 "
+                                "over dp at layers.0, which it is in"});
+  EXPECT_EQ(result.status, 3);
+}
+
+TEST_P(Failure, OtherSizesAreFoundBeforeDataMoves) {
+  CommandResult result = run("--inject=wrong-size:rank=2,op=9 --deadline=2");
+  expectLine(result, {"rank 2 comes with all-reduce", "elements against",
+                      "where rank 0 comes with all-reduce"});
+  EXPECT_EQ(result.status, 4);
+  result = run("--inject=wrong-size:rank=0,op=3 --deadline=2");
+  expectLine(result, {"what rank 0 sends is not what is received here",
+                      "bytes against"});
+  EXPECT_EQ(result.status, 4);
+}
+
+TEST_P(Failure, ALateRankIsWaitedForUpToTheDeadline) {
+  CommandResult result =
+      run("--inject=slow:rank=1,op=5,ms=300 --deadline=5s --poison");
+  EXPECT_EQ(result.status, 0) << result.output;
+  EXPECT_EQ(result.output, "");
+  EXPECT_GT(seconds, 0.3);
+  result = run("--inject=slow:rank=1,op=5,ms=60000 --deadline=1s");
+  expectLine(result, {"longer than --deadline", "rank 1 (dp=0, pp=1), which"});
+  EXPECT_EQ(result.status, 3);
+}
+
+TEST_P(Failure, FlightRecordsStayAndAreShown) {
+  std::string flight = folder / "flight";
+  CommandResult result = run("--flight-recorder=" + flight);
+  EXPECT_EQ(result.status, 0) << result.output;
+  result = runCommand(cat(PMRT_TEST_PMRUN, " --read-flight=", flight));
+  EXPECT_EQ(result.status, 0);
+  for (const char *text :
+       {"rank 0 (dp=0, pp=0): 44 of its last 4096", "rank 3 (dp=1, pp=1): 44",
+        "all-reduce #4 over dp at layers.1 (2 f32, micro-batch 0, step 3)",
+        "send #35 of 'h' to rank 1 (4 f32, micro-batch 1, step 3)"})
+    EXPECT_NE(result.output.find(text), std::string::npos)
+        << "wanted '" << text << "' in " << result.output;
+  std::filesystem::resize_file(flight + "/rank-0.flight", 100);
+  result = runCommand(cat(PMRT_TEST_PMRUN, " --read-flight=", flight));
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.output.find("rank-0.flight' is no flight record"),
+            std::string::npos);
+}
+
+TEST_P(Failure, WithoutAFaultNothingIsSaidAndNothingIsLeft) {
+  CommandResult result = run("--deadline=5 --poison");
   EXPECT_EQ(result.status, 0);
   EXPECT_EQ(result.output, "");
+  for (auto &entry : std::filesystem::directory_iterator(folder / ""))
+    EXPECT_EQ(entry.path().filename().string().rfind("pmrun-flight", 0),
+              std::string::npos);
 }
 
 TEST_P(Failure, ALossThatIsNotFiniteIsExplainedOnce) {
   writePipelineWeights(folder / "model", 0.75f, NAN);
-  CommandResult result = run("", cat("--save=", folder / "saved"));
+  CommandResult result = run(cat("--save=", folder / "saved"));
   expectLine(result, {"the loss is nan at step 0", "parameter 'w1' holds nan",
                       "kernel 'forward' at layers.1"});
   EXPECT_FALSE(std::filesystem::exists(folder / "saved/config.json"));
 }
 
 TEST_P(Failure, WrongInputIsToldOnce) {
-  expectLine(run("", "--frobnicate"), {"unknown option '--frobnicate'"});
-  expectLine(run("", "--recipe=/nowhere.json"), {"/nowhere.json"});
-  expectLine(run("", cat("--save=", folder / "data.safetensors/x")),
+  expectLine(run("--frobnicate"), {"unknown option '--frobnicate'"});
+  expectLine(run("--recipe=/nowhere.json"), {"/nowhere.json"});
+  expectLine(run("--inject=melt:rank=1,op=2"), {"--inject is 'melt", "kill"});
+  expectLine(run("--flight-recorder=/proc/none"),
+             {"cannot make the folder of flight records '/proc/none'"});
+  expectLine(run(cat("--save=", folder / "data.safetensors/x")),
              {"--save", "data.safetensors/x"});
 }
 
@@ -112,10 +195,18 @@ TEST(Fault, IsReadFromItsText) {
   EXPECT_EQ(fault->kind, Fault::Stall);
   EXPECT_EQ(fault->rank, 3);
   EXPECT_EQ(fault->step, 12);
+  EXPECT_FALSE(fault->isAt(3, 12));
+  fault = parseFault("slow:op=7,ms=20,rank=1");
+  ASSERT_TRUE(fault);
+  EXPECT_TRUE(fault->isAt(1, 7));
+  EXPECT_FALSE(fault->isAt(0, 7));
+  EXPECT_EQ(fault->milliseconds, 20);
   for (const char *wrong :
-       {"kill", "kill:rank=1", "burn:rank=1,step=1", "kill:rank=1,step=1,"})
-    EXPECT_ERROR(parseFault(wrong), "PMRUN_FAULT", wrong,
-                 "stall:rank=R,step=S");
+       {"kill", "kill:rank=1", "burn:rank=1,step=1", "kill:rank=1,step=1,",
+        "skip:rank=1,step=1", "kill:rank=1,op=0", "kill:rank=1,op=-2",
+        "kill:rank=1,op=2,ms=3", "kill:rank=1,op=2,step=3", "kill:rank=1,op=2x",
+        "kill:rank=1,rank=2,op=3", "kill:op=2", "kill:rank=99999999999999999999"})
+    EXPECT_ERROR(parseFault(wrong), "--inject", wrong, "stall:rank=3,step=2");
 }
 
 TEST(StartChecks, NameTheFirstDifferenceAndBothRanks) {

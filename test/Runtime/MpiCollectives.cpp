@@ -38,11 +38,13 @@ int main(int argc, char **) {
       Channel from{(rank + size - 1) % size, rank, 4};
       for (uint32_t round : {1u, 2u}) {
         std::vector<float> values = memberValues(count, 100 * rank + round);
-        transport->send(to, values.data(), count * sizeof(float));
+        transport->send(to, {count * sizeof(float), 0, round, PMRT_F32},
+                        values.data());
       }
       for (uint32_t round : {1u, 2u}) {
         std::vector<float> values(count);
-        transport->receive(from, values.data(), count * sizeof(float), {});
+        transport->receive(from, {count * sizeof(float), 0, round, PMRT_F32},
+                           values.data(), {});
         if (values != memberValues(count, 100 * from.sender + round))
           problem = cat("transfer ", round, " of ", count, " is wrong");
       }
@@ -51,10 +53,11 @@ int main(int argc, char **) {
     float lost = 1, kept = 2, got = 0;
     Channel next{rank, (rank + 1) % size, 7};
     Channel previous{(rank + size - 1) % size, rank, 7};
-    transport->send(next, &lost, sizeof(lost));
+    Parcel parcel{sizeof(lost)};
+    transport->send(next, parcel, &lost);
     transport->reset();
-    transport->send(next, &kept, sizeof(kept));
-    transport->receive(previous, &got, sizeof(got), {});
+    transport->send(next, parcel, &kept);
+    transport->receive(previous, parcel, &got, {});
     if (got != kept)
       problem = "a message of before the reset is still there";
     std::optional<Objection> objection;

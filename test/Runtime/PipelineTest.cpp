@@ -161,28 +161,32 @@ TEST_F(Pipeline, TransfersThatDoNotFitAreRefused) {
 
 TEST(MessageQueue, ReusesItsCopiesAndEndsWaits) {
   MessageQueue queue(0);
+  Parcel parcel{sizeof(float)};
   for (int round = 0; round < 3; ++round) {
     for (float value : {1.0f, 2.0f, 3.0f})
-      queue.send(&value, sizeof(value));
+      queue.send(parcel, &value);
     for (float expected : {1.0f, 2.0f, 3.0f}) {
       float value = 0;
-      queue.receive(&value, sizeof(value), 0, {});
+      queue.receive(parcel, &value, 0, {});
       EXPECT_EQ(value, expected);
     }
   }
   std::thread waiting([&] {
     float value;
-    EXPECT_THROW(queue.receive(&value, sizeof(value), 0, {}), Aborted);
+    EXPECT_THROW(queue.receive(parcel, &value, 0, {}), Aborted);
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   queue.abort();
   waiting.join();
   queue.reset();
   float value = 4;
-  queue.send(&value, sizeof(value));
+  queue.send(parcel, &value);
   double wide;
-  EXPECT_ERROR(queue.receive(&wide, sizeof(wide), 7, {}), "4 bytes from rank 7",
-               "8 are expected");
+  EXPECT_ERROR(queue.receive({sizeof(wide)}, &wide, 7, {}), "what rank 7 sends",
+               "4 bytes against 8");
+  queue.send({4, /*step=*/2, /*microBatch=*/1}, &value);
+  EXPECT_ERROR(queue.receive({4, 2, 0}, &value, 7, {}),
+               "micro-batch 1 of step 2 against micro-batch 0 of step 2");
 }
 
 } // namespace
