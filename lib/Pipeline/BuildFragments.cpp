@@ -283,8 +283,9 @@ void FragmentBuilder::makeWriteBuffer(Fragment &fragment, Value value) {
     llvm::erase(fragment.results, output->second);
     return;
   }
-  bool isActivation = fragment.kind == FragmentKind::Forward ||
-                      fragment.kind == FragmentKind::Backward;
+  bool isActivation =
+      pm::FragmentAttr::get(builder.getContext(), fragment.kind, fragment.stage)
+          .isPerMicroBatch();
   buffer = isActivation ? makeBuffer(loc, nameOf(value, "saved"),
                                      pm::BufferKind::Activation, value)
                         : makeBuffer(loc, nameOf(value, "value"),

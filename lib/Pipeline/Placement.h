@@ -33,6 +33,11 @@ public:
   /// Reports and fails where an op needs what is not there yet.
   mlir::LogicalResult run(mlir::func::FuncOp function, pm::MeshOp mesh);
 
+  /// Parts the backward of each stage: what the gradients of its inputs need goes
+  /// to I, the rest to W. The first stage sends no gradient; there, I is what the
+  /// gradients of several weights need.
+  void splitBackward(mlir::func::FuncOp function);
+
   const OpPlacement &of(mlir::Operation *op) const {
     return placements.find(op)->second;
   }

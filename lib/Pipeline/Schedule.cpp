@@ -15,6 +15,34 @@ using namespace mlir;
 using namespace pipemesh;
 using pm::FragmentKind;
 
+/// The schedules that have one stage a rank.
+static constexpr llvm::StringLiteral compiled[] = {"gpipe", "1f1b", "zb-h1",
+                                                   "zb-h2"};
+
+/// The fragments that an action runs, of those that a program has.
+static ArrayRef<FragmentKind> getFragments(schedule::ActionKind kind) {
+  static constexpr FragmentKind forward[] = {FragmentKind::Forward};
+  static constexpr FragmentKind input[] = {FragmentKind::InputGradient};
+  static constexpr FragmentKind weight[] = {FragmentKind::WeightGradient};
+  // A backward that was cut in two runs as both.
+  static constexpr FragmentKind whole[] = {FragmentKind::InputGradient,
+                                           FragmentKind::WeightGradient,
+                                           FragmentKind::Backward};
+  switch (kind) {
+  case schedule::ActionKind::Forward:
+    return forward;
+  case schedule::ActionKind::BackwardInput:
+    return input;
+  case schedule::ActionKind::BackwardWeight:
+    return weight;
+  case schedule::ActionKind::Backward:
+    return whole;
+  case schedule::ActionKind::Update:
+    break;
+  }
+  return {};
+}
+
 namespace {
 class Schedule : public pipemesh::impl::SchedulePassBase<Schedule> {
 public:
@@ -31,11 +59,20 @@ public:
       scheduleName = given.str();
     if (scheduleName.empty())
       scheduleName = "1f1b";
-    if (scheduleName != "gpipe" && scheduleName != "1f1b") {
+    if (!llvm::is_contained(compiled, scheduleName)) {
       getOperation().emitError("unknown schedule '")
-          << scheduleName << "'; known are gpipe and 1f1b";
+          << scheduleName << "'; known are gpipe, 1f1b, zb-h1 and zb-h2";
       return signalPassFailure();
     }
+    for (auto &[fragment, function] : program->fragments)
+      if (schedule::splitsBackward(scheduleName) &&
+          fragment.getKind() == FragmentKind::Backward) {
+        function.emitError("is a whole backward, but ")
+            << scheduleName
+            << " runs the gradients of inputs and of weights apart; give the "
+               "schedule in the strategy, so that pm-split-stages knows it";
+        return signalPassFailure();
+      }
     schedule::Request request;
     request.name = scheduleName;
     request.ranks = getNumStages(program->mesh);
@@ -72,10 +109,8 @@ private:
     for (int64_t stage : made.getStagesOf(rank))
       add(FragmentKind::Prologue, stage, 0);
     for (const schedule::Item &item : made.lists[rank])
-      add(item.action.kind == schedule::ActionKind::Forward
-              ? FragmentKind::Forward
-              : FragmentKind::Backward,
-          item.action.stage, item.action.microBatch);
+      for (FragmentKind kind : getFragments(item.action.kind))
+        add(kind, item.action.stage, item.action.microBatch);
     for (int64_t stage : made.getStagesOf(rank))
       add(FragmentKind::Reduce, stage, 0);
     for (int64_t stage : made.getStagesOf(rank))

@@ -4,6 +4,7 @@
 #include "Stage.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "pipemesh/Pipeline/Passes.h"
+#include "pipemesh/Schedule/Generate.h"
 
 namespace pipemesh {
 #define GEN_PASS_DEF_SPLITSTAGESPASS
@@ -37,7 +38,9 @@ public:
     }
     if (failed(check(functions[0], getNumStages(mesh))))
       return signalPassFailure();
-    Splitter splitter(functions[0], mesh);
+    auto name = module->getAttrOfType<StringAttr>(pm::kScheduleAttr);
+    Splitter splitter(functions[0], mesh,
+                      name && schedule::splitsBackward(name));
     if (failed(splitter.run()))
       return signalPassFailure();
     buildFragments(splitter, mesh);

@@ -7,8 +7,9 @@ using namespace mlir;
 using namespace pipemesh;
 using pm::FragmentKind;
 
-Splitter::Splitter(func::FuncOp function, pm::MeshOp mesh)
-    : function(function), numStages(getNumStages(mesh)), mesh(mesh) {
+Splitter::Splitter(func::FuncOp function, pm::MeshOp mesh, bool splitsBackward)
+    : function(function), numStages(getNumStages(mesh)),
+      splitsBackward(splitsBackward), mesh(mesh) {
   auto add = [&](FragmentKind kind, bool fromLast = false) {
     for (int64_t i = 0; i < numStages; ++i) {
       Fragment fragment;
@@ -19,7 +20,12 @@ Splitter::Splitter(func::FuncOp function, pm::MeshOp mesh)
   };
   add(FragmentKind::Prologue);
   add(FragmentKind::Forward);
-  add(FragmentKind::Backward, /*fromLast=*/true);
+  if (splitsBackward) {
+    add(FragmentKind::InputGradient, /*fromLast=*/true);
+    add(FragmentKind::WeightGradient, /*fromLast=*/true);
+  } else {
+    add(FragmentKind::Backward, /*fromLast=*/true);
+  }
   if (numStages > 1)
     add(FragmentKind::Reduce);
   add(FragmentKind::Update);
@@ -38,8 +44,14 @@ unsigned Splitter::indexOf(FragmentKind kind, int64_t stage) const {
 // Where values come from
 //===----------------------------------------------------------------------===//
 
+static bool isBackward(FragmentKind kind) {
+  return kind == FragmentKind::Backward ||
+         kind == FragmentKind::InputGradient ||
+         kind == FragmentKind::WeightGradient;
+}
+
 static bool isPerMicroBatch(FragmentKind kind) {
-  return kind == FragmentKind::Forward || kind == FragmentKind::Backward;
+  return kind == FragmentKind::Forward || isBackward(kind);
 }
 
 Splitter::Source Splitter::find(const Fragment &needing, Value value) const {
@@ -168,6 +180,8 @@ LogicalResult Splitter::run() {
     if (regroupSums(function, places) && failed(placement.run(function, mesh)))
       return failure();
   }
+  if (splitsBackward)
+    placement.splitBackward(function);
   // Later fragments say what they need of earlier ones. Which stages update a
   // state is known when it is known which read it.
   addResults(/*ofUpdates=*/false);
@@ -178,9 +192,17 @@ LogicalResult Splitter::run() {
   } else if (failed(collectForUpdates())) {
     return failure();
   }
+  bool isRecomputed = !splitsBackward;
   for (Fragment &current : llvm::reverse(fragments)) {
     if (current.kind > FragmentKind::Backward)
       continue;
+    // What I and W both read is known when both are.
+    if (!isRecomputed && !isBackward(current.kind)) {
+      for (Fragment &fragment : fragments)
+        if (isBackward(fragment.kind))
+          recompute(fragment);
+      isRecomputed = true;
+    }
     if (failed(demandAll(current)))
       return failure();
     if (current.kind == FragmentKind::Backward)

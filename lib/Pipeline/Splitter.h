@@ -34,17 +34,21 @@ using HomedValue = std::pair<mlir::Value, unsigned>;
 /// The ops, reads and writes of every fragment of a step.
 class Splitter {
 public:
-  Splitter(mlir::func::FuncOp function, pm::MeshOp mesh);
+  /// With `splitsBackward` the backward of each stage is two fragments, I and
+  /// W.
+  Splitter(mlir::func::FuncOp function, pm::MeshOp mesh, bool splitsBackward);
 
   /// Reports and fails where an op needs what is not there yet.
   mlir::LogicalResult run();
 
   mlir::func::FuncOp function;
   int64_t numStages;
+  bool splitsBackward;
   Placement placement;
   /// In the order of time: a fragment reads of earlier ones. The prologues,
-  /// then the forwards by stage, the backwards from the last stage down, the
-  /// reduces, where there are several stages, and the updates.
+  /// then the forwards by stage, the backwards from the last stage down (all I,
+  /// then all W where these are apart), the reduces, where there are several
+  /// stages, and the updates.
   mlir::SmallVector<Fragment> fragments;
 
   unsigned indexOf(pm::FragmentKind kind, int64_t stage) const;

@@ -66,8 +66,9 @@ private:
       return action.emitError("runs a second time");
     // What must have run before this action.
     for (auto kind :
-         {FragmentKind::Prologue, FragmentKind::Forward, FragmentKind::Backward,
-          FragmentKind::Reduce, FragmentKind::Update}) {
+         {FragmentKind::Prologue, FragmentKind::Forward,
+          FragmentKind::InputGradient, FragmentKind::WeightGradient,
+          FragmentKind::Backward, FragmentKind::Reduce, FragmentKind::Update}) {
       if (kind >= action.getKind() ||
           !program.fragments.contains(fragment(kind)))
         continue;

@@ -13,18 +13,18 @@ using llvm::Twine;
 
 /// Words and schedules that the strategy language has, but this version does
 /// not compile.
-static constexpr StringLiteral laterWords[] = {
-    "ep", "cp", "chunks", "stages", "recompute"};
+static constexpr StringLiteral laterWords[] = {"ep", "cp", "chunks", "stages",
+                                               "recompute"};
 static constexpr StringLiteral laterSchedules[] = {
-    "interleaved-1f1b", "looped-bfs", "zb-h1",     "zb-h2",
-    "zb-auto",          "zb-v",       "dualpipe-v"};
+    "interleaved-1f1b", "looped-bfs", "zb-auto", "zb-v", "dualpipe-v"};
 
 static constexpr StringLiteral axisWords[] = {"dp", "tp", "pp", "mb"};
-static constexpr StringLiteral schedules[] = {"1f1b", "gpipe"};
+static constexpr StringLiteral schedules[] = {"1f1b", "gpipe", "zb-h1",
+                                              "zb-h2"};
 static constexpr StringLiteral knownWords =
     "dp (data parallel ranks), tp (tensor parallel ranks), pp (pipeline "
     "stages), mb (micro-batches), zero (0, 1 or 3), sp (0 or 1) and schedule "
-    "(1f1b or gpipe)";
+    "(1f1b, gpipe, zb-h1 or zb-h2)";
 
 static constexpr int64_t largestSize = int64_t(1) << 20;
 
@@ -85,9 +85,11 @@ LogicalResult StrategyParser::parseSchedule(StringRef value) {
   if (llvm::is_contained(laterSchedules, value))
     return fail("'" + value +
                 "' is a schedule of a later version; this one "
-                "has 1f1b and gpipe");
+                "has 1f1b, gpipe, zb-h1 and zb-h2");
   if (!llvm::is_contained(schedules, value))
-    return fail("unknown schedule '" + value + "'; known are 1f1b and gpipe");
+    return fail("unknown schedule '" + value +
+                "'; known are 1f1b, gpipe, zb-h1 "
+                "and zb-h2");
   strategy.schedule = value.str();
   return success();
 }

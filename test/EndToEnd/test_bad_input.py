@@ -221,7 +221,7 @@ class BadCompilation(BadInputTest):
         for strategy, word in (("ep=2", "ep"), ("cp=2", "cp"), ("chunks=2", "chunks"),
                                ("stages=2", "stages"),
                                ("recompute=1", "recompute"),
-                               ("schedule=zb-h1", "zb-h1")):
+                               ("schedule=zb-v", "zb-v")):
             with self.subTest(strategy):
                 self.refused_pmc([f"'{word}' is", "of a later version"],
                                  f"--strategy=dp=2,{strategy}")
