@@ -73,6 +73,11 @@ def SplitStagesPass : Pass<"pm-split-stages", "::mlir::ModuleOp"> {
       inputs (with all they depend on, computed for the whole batch), and
       values that depend on state or on nothing (tables);
     - *forward*, *backward*: everything else that a temporal axis cuts, by phase.
+      Where the module's `pm.schedule` runs the two apart (`zb-h1`, `zb-h2`), the
+      backward is two fragments: *input_gradient*, what another stage's backward
+      waits for and nothing more, and *weight_gradient*, the rest. A stage that
+      sends no gradient, as the first, has in its *input_gradient* what the
+      gradients of more than one weight need.
 
     What crosses: a value of the forward fragment that the backward one reads is
     an activation; a value that is partial over a temporal axis is an accumulator
@@ -205,6 +210,11 @@ def SchedulePass : Pass<"pm-schedule", "::mlir::ModuleOp"> {
       then takes one forward and one backward in turn. It keeps the activations
       of at most as many micro-batches as there are stages from it on.
     - `gpipe`: all micro-batches go forward, then all backward.
+    - `zb-h1`, `zb-h2`: input gradients as soon as they can, weight gradients
+      later, in gaps; for backwards that pm-split-stages has cut in two. The other
+      schedules run the two parts of such a backward behind each other.
+
+    The lists are those of the library `lib/Schedule` (docs/schedules.md).
 
     Without `name`, the module's `pm.schedule` decides, else 1f1b.
 
@@ -252,7 +262,7 @@ def SchedulePass : Pass<"pm-schedule", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pipemesh::pm::PMDialect"];
   let options = [
     Option<"name", "name", "std::string", /*default=*/"",
-           "gpipe or 1f1b; empty for the module's">
+           "gpipe, 1f1b, zb-h1 or zb-h2; empty for the module's">
   ];
 }
 
