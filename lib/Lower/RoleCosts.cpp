@@ -73,8 +73,16 @@ static int64_t wireBytesOf(Operation &op, int64_t operandBytes,
                ? 0
                : others * (operandBytes / int64_t(exchange.getSplitSize()) *
                            int64_t(exchange.getSplitPiece()));
-  if (isa<pmrt::PermuteOp>(op))
-    return operandBytes;
+  if (auto permute = dyn_cast<pmrt::PermuteOp>(op)) {
+    // Of the member that sends the most parts.
+    ArrayRef<int64_t> sources = permute.getSources();
+    SmallVector<int64_t> sent(members, 0);
+    for (auto [index, source] : llvm::enumerate(sources))
+      if (source >= 0 && source != int64_t(index) % members)
+        ++sent[source];
+    return operandBytes / std::max<int64_t>(sources.size() / members, 1) *
+           *llvm::max_element(sent);
+  }
   return others * operandBytes;
 }
 

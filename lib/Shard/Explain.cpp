@@ -68,6 +68,8 @@ static StringRef textOf(StepKind kind) {
     return "all-to-all";
   case StepKind::Permute:
     return "permute";
+  case StepKind::Exchange:
+    return "exchange of pieces";
   }
   llvm_unreachable("covered");
 }

@@ -98,7 +98,7 @@ static double bytesOfElement(RankedTensorType type) {
 FailureOr<ReshardSteps>
 pipemesh::findReshard(RankedTensorType global, const ValueSharding &source,
                       const ValueSharding &target, const MeshAxes &mesh,
-                      std::string &error) {
+                      std::string &error, uint32_t without) {
   for (StringAttr axis : target.partial)
     if (!llvm::is_contained(source.partial, axis)) {
       error = "a whole value cannot become partial over '" +
@@ -118,6 +118,7 @@ pipemesh::findReshard(RankedTensorType global, const ValueSharding &source,
   problem.axes = numbers.axes();
   problem.source = numbers.toState(global, source);
   problem.target = numbers.toState(global, target);
+  problem.without = without;
   if (auto found = reshard::search(problem)) {
     ReshardSteps steps;
     for (const reshard::Step &step : *found) {
@@ -132,6 +133,7 @@ pipemesh::findReshard(RankedTensorType global, const ValueSharding &source,
         made.shape.push_back(cut.block);
       made.bytes = step.bytes;
       made.seconds = step.seconds;
+      made.pieces = step.pieces;
     }
     return steps;
   }

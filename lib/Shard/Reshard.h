@@ -15,7 +15,7 @@ struct ReshardStep {
   /// Of all but a slice and a permute major to minor: a reduce-scatter puts them
   /// behind the axes that the dimension has, an all-gather takes them off its
   /// end, and an all-to-all moves them from one end to another. Those of a
-  /// permute are in mesh order.
+  /// permute and an exchange are in mesh order.
   Axes axes;
   /// The dimension that is cut or joined; of an all-to-all the joined one.
   unsigned dim = 0;
@@ -26,20 +26,24 @@ struct ReshardStep {
   llvm::SmallVector<int64_t, 4> shape;
   /// Bytes that a rank sends, and how long that takes.
   double bytes = 0, seconds = 0;
+  /// Of an exchange.
+  std::shared_ptr<const reshard::Pieces> pieces;
 };
 
 using ReshardSteps = llvm::SmallVector<ReshardStep, 2>;
 
 /// The cheapest steps from `source` to `target`, which hold the axes that cut
 /// here, of more than one member: {slice, all-reduce, reduce-scatter,
-/// all-gather, all-to-all, permute}. A step costs the bytes that a rank sends over
+/// all-gather, all-to-all, permute}, or all in one exchange of pieces. A step costs the bytes that a rank sends over
 /// the bandwidth of the slowest axis, and the latency. Where only the whole
 /// value leads there, it is gathered. On failure `error` says what has no way.
+/// `without` has a bit for each kind of step that is not taken.
 mlir::FailureOr<ReshardSteps> findReshard(mlir::RankedTensorType global,
                                           const ValueSharding &source,
                                           const ValueSharding &target,
                                           const MeshAxes &mesh,
-                                          std::string &error);
+                                          std::string &error,
+                                          uint32_t without = 0);
 
 /// The sum of the steps' seconds.
 double secondsOf(llvm::ArrayRef<ReshardStep> steps);

@@ -8,10 +8,12 @@
 #ifndef PIPEMESH_LIB_SHARD_RESHARDSEARCH_H
 #define PIPEMESH_LIB_SHARD_RESHARDSEARCH_H
 
+#include "Exchange.h"
 #include "pipemesh/Support/Cluster.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 namespace pipemesh {
@@ -22,7 +24,8 @@ enum class StepKind {
   ReduceScatter,
   AllGather,
   AllToAll,
-  Permute
+  Permute,
+  Exchange
 };
 
 namespace reshard {
@@ -55,9 +58,17 @@ struct State {
   }
 };
 
+/// Pieces of equal shape of which the blocks before and after an exchange
+/// consist; they are its rows, in row-major order.
+struct Pieces {
+  llvm::SmallVector<int64_t, 4> shape;
+  pipemesh::Exchange exchange;
+};
+
 struct Step {
   StepKind kind;
-  /// Major to minor; of a slice and a permute in no order.
+  /// Major to minor; of a slice and a permute in no order, of an exchange as
+  /// numbered.
   llvm::SmallVector<uint8_t, 4> axes;
   /// The dimension that is cut or joined; of an all-to-all the joined one.
   unsigned dim = 0;
@@ -67,6 +78,8 @@ struct Step {
   /// Bytes that a rank sends, of padded pieces.
   double bytes = 0;
   double seconds = 0;
+  /// Of an exchange.
+  std::shared_ptr<const Pieces> pieces;
 };
 
 struct Problem {
@@ -75,6 +88,8 @@ struct Problem {
   /// At most 16.
   llvm::SmallVector<Axis, 4> axes;
   State source, target;
+  /// Kinds of steps that are not taken, a bit for each.
+  uint32_t without = 0;
 };
 
 /// Whether pieces of `block` of `parts` members make up each piece of `outer`

@@ -90,11 +90,10 @@ bool OpCheck::readDim(
   unsigned next = 0;
   for (auto &[factor, cut] : found) {
     int64_t own = rule.factors[factor].size;
-    // Sizes of an exchanged factor may differ: each has its own blocks.
+    // Sizes of an exchanged factor may differ: each has its own blocks, and
+    // those of another size tell nothing of them.
     if (found.size() == 1 && own != size) {
-      cut = {axes, dim.block ? dim.block
-                             : static_cast<int64_t>(
-                                   llvm::divideCeil(own, piecesOf(axes)))};
+      cut = {axes, dim.block ? dim.block : -1};
       return true;
     }
     inner = own == 0 ? 0 : inner / own;
@@ -132,7 +131,8 @@ void OpCheck::decide(Type type, const ValueSharding &sharding,
                  found))
       continue;
     for (auto &[factor, cut] : found)
-      if (!cuts[factor])
+      if (!cuts[factor] ||
+          (cuts[factor]->block < 0 && cuts[factor]->axes == cut.axes))
         cuts[factor] = cut;
   }
 }
@@ -203,6 +203,8 @@ LogicalResult OpCheck::run() {
     if (!cut)
       cut = FactorCut();
     const Factor &factor = rule.factors[number];
+    if (cut->block < 0)
+      cut->block = llvm::divideCeil(factor.size, piecesOf(cut->axes));
     if (factor.kind == FactorKind::NeedsReplication)
       cut = FactorCut();
     for (StringAttr axis : cut->axes)

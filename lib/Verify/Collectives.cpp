@@ -237,19 +237,26 @@ static LogicalResult collectivePermute(Evaluator &evaluator, Operation *op,
   ArrayRef<int64_t> sources = permute.getSources();
   bool fits = true;
   auto evaluate = [&](ArrayRef<unsigned> group) {
-    fits &= group.size() == sources.size();
+    fits &= !sources.empty() && sources.size() % group.size() == 0;
     if (!fits)
       return;
     SmallVector<unsigned> byBlock(group.size());
     for (unsigned member : group)
       byBlock[getBlock(grid, *axes, member)] = member;
+    auto type = cast<RankedTensorType>(permute.getResult().getType());
+    int64_t count = sources.size() / group.size();
+    int64_t size = type.getNumElements() / count;
     for (unsigned member : group) {
-      int64_t source = sources[getBlock(grid, *axes, member)];
-      results[member] =
-          source < 0 ? Tensor::splat(cast<RankedTensorType>(
-                                         permute.getResult().getType()),
-                                     0)
-                     : parts[byBlock[source]];
+      unsigned block = getBlock(grid, *axes, member);
+      if (count == 1 && sources[block] >= 0) {
+        results[member] = parts[byBlock[sources[block]]];
+        continue;
+      }
+      results[member] = Tensor::splat(type, 0);
+      for (int64_t part = 0; part < count; ++part)
+        if (int64_t source = sources[part * group.size() + block]; source >= 0)
+          copyBox({size}, parts[byBlock[source]], {part * size, {1}},
+                  results[member], {part * size, {1}});
     }
   };
   if (failed(forEachGroup(grid, op, *axes, active, evaluate)))

@@ -188,7 +188,10 @@ static std::string exchangeProblem(const pmrt_role &role,
     if (permute->num_members != members)
       return cat("names the sources of ", permute->num_members, " members of ",
                  members);
-    for (uint64_t i = 0; i < members; ++i)
+    if (permute->num_parts == 0 || permute->count % permute->num_parts != 0)
+      return cat("has ", permute->num_parts, " parts of ", permute->count,
+                 " elements");
+    for (uint64_t i = 0; i < permute->num_parts * members; ++i)
       if (permute->sources[i] < -1 ||
           permute->sources[i] >= static_cast<int64_t>(members))
         return cat("has the source ", permute->sources[i], " of ", members,
@@ -365,11 +368,12 @@ void checkRole(const pmrt_role &role, const RoleInfo &info,
                 dtypeName(collective.dtype));
         bool isComplex =
             collective.dtype == PMRT_C64 || collective.dtype == PMRT_C128;
-        if (!gather && (collective.dtype == PMRT_I1 ||
-                        (isComplex && collective.reduction != PMRT_SUM)))
+        bool isSum = collective.reduction == PMRT_SUM;
+        if (!gather && ((collective.dtype == PMRT_I1 && isSum) ||
+                        (isComplex && !isSum)))
           wrong(here(), " reduces ", dtypeName(collective.dtype),
                 ", but the host backend reduces numbers, complex ones by their "
-                "sum only");
+                "sum only and booleans by all but that");
         if (!gather && collective.reduction > PMRT_MIN)
           wrong(here(), " has the unknown reduction ", collective.reduction);
         uint64_t size = elementSize(dtypeName(collective.dtype));

@@ -70,7 +70,7 @@ Signature signatureOf(const pmrt_instruction &instruction, uint64_t run) {
     signature.sequence = permute.sequence;
     signature.dtype = permute.dtype;
     signature.elements = permute.count;
-    for (uint32_t i = 0; i < permute.num_members; ++i)
+    for (uint64_t i = 0; i < permute.num_parts * permute.num_members; ++i)
       signature.counts =
           digest(signature.counts, static_cast<uint64_t>(permute.sources[i]));
     return signature;
@@ -201,7 +201,8 @@ uint64_t operandBytes(const pmrt_instruction &instruction) {
   return elements * size;
 }
 
-double wireBytes(const pmrt_instruction &instruction, int64_t members) {
+double wireBytes(const pmrt_instruction &instruction, int64_t members,
+                 int64_t member) {
   auto bytes = static_cast<double>(operandBytes(instruction));
   auto pieceBytes = [](uint64_t elements, uint32_t dtype) {
     return static_cast<double>(elements * dtypeSize(dtype));
@@ -222,8 +223,15 @@ double wireBytes(const pmrt_instruction &instruction, int64_t members) {
                                    exchange.concat_piece,
                                exchange.dtype);
   }
-  case PMRT_OP_PERMUTE:
-    return bytes;
+  case PMRT_OP_PERMUTE: {
+    const pmrt_permute &permute = permuteOf(instruction);
+    int64_t sent = 0;
+    for (uint64_t i = 0; i < permute.num_parts * permute.num_members; ++i)
+      sent += permute.sources[i] == member &&
+              static_cast<int64_t>(i % permute.num_members) != member;
+    return static_cast<double>(sent) * bytes /
+           static_cast<double>(permute.num_parts);
+  }
   default:
     return 2 * others / static_cast<double>(members) * bytes;
   }

@@ -137,8 +137,9 @@ uint64_t operandBytes(const pmrt_instruction &instruction);
 /// Bytes that one rank sends in a collective of `members` ranks by the usual
 /// algorithms: all-reduce 2(n-1)/n of the operand, all-gather n-1 operands,
 /// reduce-scatter and all-to-all (n-1)/n of it, padded to equal pieces; a
-/// permute all of it.
-double wireBytes(const pmrt_instruction &instruction, int64_t members);
+/// permute what other members get of this one.
+double wireBytes(const pmrt_instruction &instruction, int64_t members,
+                 int64_t member);
 
 } // namespace pipemesh::runtime
 

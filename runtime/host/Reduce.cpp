@@ -136,6 +136,7 @@ static void reduce(void *const *results, int64_t numResults,
   case PMRT_I8:
     return reduce<int8_t>(results, numResults, arrays, members, begin, end,
                           choose(&sumI8, &maxI8, &minI8));
+  case PMRT_I1:
   case PMRT_U8:
     return reduce<uint8_t>(results, numResults, arrays, members, begin, end,
                            choose(&sumU8, &maxU8, &minU8));

@@ -198,18 +198,25 @@ void ThreadGroup::allToAll(int64_t member, const pmrt_instruction &instruction,
 void ThreadGroup::permute(int64_t member, const pmrt_instruction &instruction,
                           ThreadPool &pool) {
   auto bytes = static_cast<int64_t>(operandBytes(instruction));
-  int32_t source = permuteOf(instruction).sources[member];
+  const pmrt_permute &permute = permuteOf(instruction);
+  auto parts = static_cast<int64_t>(permute.num_parts);
+  bytes /= parts;
   auto *to = static_cast<std::byte *>(calls[member].pointers[1]);
-  const auto *from =
-      source < 0 ? nullptr
-                 : static_cast<const std::byte *>(calls[source].pointers[0]);
-  constexpr int64_t part = 1 << 20;
-  pool.run((bytes + part - 1) / part, [&](int64_t i, int) {
-    int64_t length = std::min(part, bytes - i * part);
-    if (from)
-      std::memcpy(to + i * part, from + i * part, length);
+  constexpr int64_t most = 1 << 20;
+  int64_t pieces = (bytes + most - 1) / most;
+  pool.run(parts * pieces, [&](int64_t i, int) {
+    int32_t source =
+        permute.sources[i / pieces * permute.num_members + member];
+    int64_t begin = i % pieces * most;
+    int64_t length = std::min(most, bytes - begin);
+    begin += i / pieces * bytes;
+    if (source >= 0)
+      std::memcpy(to + begin,
+                  static_cast<const std::byte *>(calls[source].pointers[0]) +
+                      begin,
+                  length);
     else
-      std::memset(to + i * part, 0, length);
+      std::memset(to + begin, 0, length);
   });
 }
 

@@ -27,15 +27,17 @@ static json number(double value) {
 }
 
 static json collectiveCounts(const pmrt_role &role, const pmrt_body &body,
-                             const pmrt_instruction &instruction, double runs) {
+                             const pmrt_instruction &instruction, double runs,
+                             const json &coordinates) {
   const pmrt_communicator &communicator =
       role.communicators[communicatorOf(instruction)];
   json axes = json::array();
-  int64_t members = 1;
+  int64_t members = 1, member = 0;
   for (uint32_t i = 0; i < communicator.num_axes; ++i) {
     const pmrt_axis &axis = role.axes[communicator.axes[i]];
     axes.push_back(axis.name);
     members *= axis.size;
+    member = member * axis.size + coordinates.value(axis.name, int64_t(0));
   }
   bool reduce = instruction.opcode == PMRT_OP_ALL_REDUCE;
   return {{"kind", collectiveName(instruction.opcode)},
@@ -43,7 +45,7 @@ static json collectiveCounts(const pmrt_role &role, const pmrt_body &body,
           {"group_size", members},
           {"operands", reduce ? instruction.num_operands : 1},
           {"operand_bytes", operandBytes(instruction)},
-          {"wire_bytes", static_cast<int64_t>(wireBytes(instruction, members))},
+          {"wire_bytes", static_cast<int64_t>(wireBytes(instruction, members, member))},
           {"runs", number(runs)},
           {"module", instruction.location ? instruction.location : ""},
           {"fragment", kindName(body.kind)}};
@@ -76,7 +78,8 @@ json countsOf(const Job &job, const Rank &rank) {
         flops += runs * static_cast<double>(kernelOf(instruction).flops);
       else if (isCollective(instruction))
         communication.push_back(
-            collectiveCounts(role, role.bodies[b], instruction, runs));
+            collectiveCounts(role, role.bodies[b], instruction, runs,
+                             coordinates));
     }
 
   // One entry for each channel that the role sends on.

@@ -144,11 +144,18 @@ void MpiGroup::useSmall(int64_t member, const pmrt_instruction &instruction,
     return;
   }
   if (instruction.opcode == PMRT_OP_PERMUTE) {
-    int32_t source = permuteOf(instruction).sources[member];
-    if (source < 0)
-      std::memset(pointers[1], 0, operandBytes(instruction));
-    else
-      std::memcpy(pointers[1], all[source], operandBytes(instruction));
+    const pmrt_permute &permute = permuteOf(instruction);
+    uint64_t bytes = operandBytes(instruction) / permute.num_parts;
+    auto *to = static_cast<std::byte *>(pointers[1]);
+    for (uint64_t part = 0; part < permute.num_parts; ++part) {
+      int32_t source = permute.sources[part * permute.num_members + member];
+      if (source < 0)
+        std::memset(to + part * bytes, 0, bytes);
+      else
+        std::memcpy(to + part * bytes,
+                    static_cast<const std::byte *>(all[source]) + part * bytes,
+                    bytes);
+    }
     return;
   }
   const pmrt_collective &collective = collectiveOf(instruction);
@@ -375,23 +382,77 @@ uint64_t MpiGroup::largePermute(int64_t member,
                                 void *const *pointers,
                                 const Patience &patience) {
   const pmrt_permute &permute = permuteOf(instruction);
-  uint64_t bytes = operandBytes(instruction);
-  int32_t source = permute.sources[member];
+  uint64_t bytes = operandBytes(instruction) / permute.num_parts;
   auto *own = static_cast<std::byte *>(pointers[0]);
   auto *received = static_cast<std::byte *>(pointers[1]);
-  if (source < 0)
-    std::memset(received, 0, bytes);
-  else if (source == member)
-    std::memcpy(received, own, bytes);
-  return exchange(
+  auto sourceOf = [&](uint64_t part, int64_t target) {
+    return permute.sources[part * permute.num_members + target];
+  };
+  if (permute.num_parts == 1) {
+    int32_t source = sourceOf(0, member);
+    if (source < 0)
+      std::memset(received, 0, bytes);
+    else if (source == member)
+      std::memcpy(received, own, bytes);
+    return exchange(
+        member, Data,
+        [&](int64_t other) {
+          return Piece{received, other == source ? bytes : 0};
+        },
+        [&](int64_t other) {
+          return Piece{own, sourceOf(0, other) == member ? bytes : 0};
+        },
+        patience);
+  }
+  // The parts that go between two members, one behind the other.
+  std::vector<uint64_t> out(size() + 1, 0), in(size() + 1, 0);
+  auto forEachPart = [&](int64_t from, int64_t to, auto use) {
+    for (uint64_t part = 0; part < permute.num_parts; ++part)
+      if (sourceOf(part, to) == from)
+        use(part * bytes);
+  };
+  for (int64_t other = 0; other < size(); ++other) {
+    out[other + 1] = out[other];
+    in[other + 1] = in[other];
+    if (other == member)
+      continue;
+    forEachPart(member, other, [&](uint64_t) { out[other + 1] += bytes; });
+    forEachPart(other, member, [&](uint64_t) { in[other + 1] += bytes; });
+  }
+  pack.resize(std::max<size_t>(pack.size(), out.back()));
+  staging.resize(std::max<size_t>(staging.size(), in.back()));
+  for (int64_t other = 0; other < size(); ++other) {
+    std::byte *to = pack.data() + out[other];
+    if (other != member)
+      forEachPart(member, other, [&](uint64_t place) {
+        std::memcpy(to, own + place, bytes);
+        to += bytes;
+      });
+  }
+  uint64_t waited = exchange(
       member, Data,
       [&](int64_t other) {
-        return Piece{received, other == source ? bytes : 0};
+        return Piece{staging.data() + in[other], in[other + 1] - in[other]};
       },
       [&](int64_t other) {
-        return Piece{own, permute.sources[other] == member ? bytes : 0};
+        return Piece{pack.data() + out[other], out[other + 1] - out[other]};
       },
       patience);
+  for (int64_t other = 0; other < size(); ++other) {
+    const std::byte *from = staging.data() + in[other];
+    if (other != member)
+      forEachPart(other, member, [&](uint64_t place) {
+        std::memcpy(received + place, from, bytes);
+        from += bytes;
+      });
+  }
+  forEachPart(member, member, [&](uint64_t place) {
+    std::memcpy(received + place, own + place, bytes);
+  });
+  forEachPart(-1, member, [&](uint64_t place) {
+    std::memset(received + place, 0, bytes);
+  });
+  return waited;
 }
 
 } // namespace pipemesh::runtime

@@ -11,15 +11,9 @@ SHARED = os.environ.get("PIPEMESH_SHARED",
                         os.path.join(os.path.dirname(harness.ROOT), "shared"))
 CASES = os.path.join(SHARED, "stablehlo")
 
-# Case -> the fewest bytes that a rank sends, where they are derived.
-# mlp_train_sgd_dp8: every rank has all parameters after the step, so their 1064
-# gradients and the loss, which each rank has a part of, are all-reduced:
-# 2 * 7/8 * 4 * 1065 = 7455.
-FEWEST = {"mlp_train_sgd_dp8": 7455}
-SHARDED = ["llama_forward_dp2_sp_tp2", "mlp_train_sgd_dp8"]
-# More bytes than XLA's: slices, a concatenation and a sort along the cut dimension
-# gather it.
-BEHIND = ["uneven_dp"]
+# Case -> the fewest bytes that a rank sends (docs/rationale/wire-bytes.md).
+FEWEST = {"llama_forward_dp2_sp_tp2": 20480, "mlp_train_sgd_dp8": 7455}
+SHARDED = ["llama_forward_dp2_sp_tp2", "mlp_train_sgd_dp8", "uneven_dp"]
 WHOLE = ["decode_step", "gpt_scan_train", "gpt_train_adamw", "mlp_forward"]
 
 
@@ -60,13 +54,6 @@ class JaxExports(harness.EndToEndTest):
         for name in SHARDED:
             with self.subTest(name):
                 self.check_bytes(name)
-        for name in BEHIND:
-            with self.subTest(name):
-                self.run_on_the_mesh(name)
-
-    @unittest.expectedFailure
-    def test_bytes_of_uneven_dp(self):
-        self.check_bytes("uneven_dp")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ struct CollectiveCase {
   /// Of an all-to-all, and the sources of a permute.
   pmrt_all_to_all exchange = {};
   std::vector<int32_t> sources = {};
+  int64_t parts = 1;
 };
 
 inline constexpr float untouched = -77;
@@ -140,22 +141,27 @@ inline CollectiveCase allToAllCase(int64_t members, bool splitFirst,
 }
 
 /// The last member gets zero, where there are several; others what stands
-/// `shift` members behind them.
+/// `shift` members behind them, and of each further part one member further.
 inline CollectiveCase permuteCase(int64_t members, int64_t shift,
-                                  uint64_t count) {
+                                  uint64_t count, int64_t parts = 1) {
   CollectiveCase made{"permute", PMRT_OP_PERMUTE, {count}, 1, {}, {}};
-  for (int64_t m = 0; m < members; ++m) {
+  made.parts = parts;
+  for (int64_t m = 0; m < members; ++m)
     made.operands.push_back({memberValues(count, m + 1),
                              std::vector<float>(count, untouched)});
-    bool isLast = m > 0 && m + 1 == members;
-    made.sources.push_back(
-        isLast ? -1 : static_cast<int32_t>((m + shift) % members));
-  }
+  for (int64_t part = 0; part < parts; ++part)
+    for (int64_t m = 0; m < members; ++m)
+      made.sources.push_back(
+          m > 0 && m + 1 == members
+              ? -1
+              : static_cast<int32_t>((m + shift + part) % members));
   for (int64_t m = 0; m < members; ++m) {
-    int32_t source = made.sources[m];
-    made.expected.push_back(
-        {made.operands[m][0], source < 0 ? std::vector<float>(count, 0)
-                                         : made.operands[source][0]});
+    std::vector<float> expected(count, 0);
+    for (uint64_t i = 0; i < count; ++i)
+      if (int32_t source = made.sources[i / (count / parts) * members + m];
+          source >= 0)
+        expected[i] = made.operands[source][0][i];
+    made.expected.push_back({made.operands[m][0], std::move(expected)});
   }
   return made;
 }
@@ -182,7 +188,9 @@ inline std::vector<CollectiveCase> collectiveCases(int64_t members) {
           allToAllCase(members, false, 130, 97, 3, 1, 5),
           permuteCase(members, 1, 100),
           permuteCase(members, 0, 7),
-          permuteCase(members, members - 1, 70001)};
+          permuteCase(members, members - 1, 70001),
+          permuteCase(members, 0, 6, 3),
+          permuteCase(members, 1, 120000, 4)};
 }
 
 /// Runs a case as one member; returns what is wrong with the result, or "".
@@ -198,9 +206,10 @@ inline std::string runCase(const CollectiveCase &which, Group &group,
       0,
       PMRT_F32,
       0,
-      static_cast<uint32_t>(which.sources.size()),
+      static_cast<uint32_t>(which.sources.size() / which.parts),
       which.counts[0],
-      which.sources.data()};
+      which.sources.data(),
+      static_cast<uint64_t>(which.parts)};
   if (which.opcode == PMRT_OP_ALL_TO_ALL)
     instruction.descriptor = &which.exchange;
   else if (which.opcode == PMRT_OP_PERMUTE)

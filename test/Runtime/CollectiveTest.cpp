@@ -139,11 +139,13 @@ TEST(Collectives, HaveTheBitsOfTheOrderOfRanks) {
 }
 
 TEST(Collectives, SendWhatTheUsualAlgorithmsSend) {
-  auto bytesOf = [](const CollectiveCase &which, int64_t members) {
+  auto bytesOf = [](const CollectiveCase &which, int64_t members,
+                    int64_t member = 0) {
     pmrt_collective collective = {
         0, PMRT_F32, PMRT_SUM, 0, which.counts.data(), which.outer};
     pmrt_permute permute = {0, PMRT_F32, 0, uint32_t(members),
-                            which.counts[0], which.sources.data()};
+                            which.counts[0], which.sources.data(),
+                            uint64_t(which.parts)};
     pmrt_instruction instruction = {};
     instruction.opcode = which.opcode;
     instruction.num_operands = which.operands[0].size();
@@ -152,7 +154,7 @@ TEST(Collectives, SendWhatTheUsualAlgorithmsSend) {
       instruction.descriptor = &which.exchange;
     if (which.opcode == PMRT_OP_PERMUTE)
       instruction.descriptor = &permute;
-    return wireBytes(instruction, members);
+    return wireBytes(instruction, members, member);
   };
   EXPECT_EQ(bytesOf(allReduceCase(4, {10, 6}), 4), 2 * 3 * 16);
   EXPECT_EQ(bytesOf(allGatherCase(4, 5, 17, 2), 4), 3 * 40);
@@ -160,13 +162,18 @@ TEST(Collectives, SendWhatTheUsualAlgorithmsSend) {
   EXPECT_EQ(bytesOf(reduceScatterCase(4, 5, 17, 2), 4), 3 * 40);
   EXPECT_EQ(bytesOf(allToAllCase(4, true, 7, 5, 2, 1, 3), 4),
             3 * 4 * (2 * 3 * 2 * 2));
-  EXPECT_EQ(bytesOf(permuteCase(4, 1, 10), 4), 40);
+  // Member 1 sends to member 0; member 0 would to member 3, which gets zero. With
+  // two parts member 2 sends to 0 and 1.
+  EXPECT_EQ(bytesOf(permuteCase(4, 1, 10), 4, 1), 40);
+  EXPECT_EQ(bytesOf(permuteCase(4, 1, 10), 4, 0), 0);
+  EXPECT_EQ(bytesOf(permuteCase(4, 1, 10, 2), 4, 2), 40);
+  EXPECT_EQ(bytesOf(permuteCase(4, 1, 10, 2), 4, 1), 20);
 }
 
 TEST(Collectives, RefuseOtherSources) {
   CollectiveCase a = permuteCase(3, 1, 8), b = permuteCase(3, 2, 8);
-  pmrt_permute first = {0, PMRT_F32, 0, 3, 8, a.sources.data()},
-               second = {0, PMRT_F32, 0, 3, 8, b.sources.data()};
+  pmrt_permute first = {0, PMRT_F32, 0, 3, 8, a.sources.data(), 1},
+               second = {0, PMRT_F32, 0, 3, 8, b.sources.data(), 1};
   pmrt_instruction one = {}, other = {};
   one.opcode = other.opcode = PMRT_OP_PERMUTE;
   one.num_operands = other.num_operands = 2;
@@ -183,6 +190,11 @@ TEST(Reduce, KnowsTypesAndReductions) {
   EXPECT_EQ(a[0], 5);
   EXPECT_EQ(b[1], 9);
   EXPECT_EQ(a[2], 7);
+  uint8_t some[] = {0, 1, 0}, others[] = {1, 1, 0};
+  void *booleans[] = {some, others};
+  reduceInPlace(booleans, 2, 0, 3, PMRT_I1, PMRT_MAX);
+  EXPECT_EQ(some[0], 1);
+  EXPECT_EQ(others[2], 0);
   float x[] = {1, NAN, 3}, y[] = {NAN, 2, 1};
   void *floats[] = {x, y};
   reduceInPlace(floats, 2, 0, 3, PMRT_F32, PMRT_MIN);

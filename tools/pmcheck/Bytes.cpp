@@ -88,10 +88,12 @@ void Counter::addExchange(Operation *op, StringRef kind, ArrayAttr axes,
 void Counter::addPermute(pm::CollectivePermuteOp op, double times) {
   double bytes = bytesOf(op.getInput().getType());
   ArrayRef<int64_t> sources = op.getSources();
-  SmallVector<int64_t> targets(sources.size(), 0);
-  for (auto [member, source] : llvm::enumerate(sources))
-    if (source >= 0 && source != int64_t(member))
-      ++targets[source];
+  // Parts that a member sends, of which the operand has some.
+  int64_t members = sizeOf(op.getAxes());
+  SmallVector<double> targets(members, 0);
+  for (auto [index, source] : llvm::enumerate(sources))
+    if (source >= 0 && source != int64_t(index) % members)
+      targets[source] += double(members) / sources.size();
   Total &total = totals[{"collective_permute", op.getAxes()}];
   total.count += times;
   total.operandBytes += times * bytes;

@@ -138,9 +138,16 @@ LogicalResult CollectivePermuteOp::verify() {
     for (auto name : getAxes().getAsRange<StringAttr>())
       if (MeshAxisAttr axis = mesh.lookupAxis(name))
         ranks *= axis.getSize();
-    if (ranks != members)
+    if (members == 0 || members % ranks != 0)
       return emitOpError("names the sources of ")
              << members << " members, but its axes have " << ranks;
+    auto type = cast<RankedTensorType>(getInput().getType());
+    int64_t parts = members / ranks;
+    if (parts > 1 && (type.getRank() == 0 || type.getDimSize(0) % parts != 0))
+      return emitOpError("names sources of ")
+             << parts << " parts for each member, which do not divide "
+             << "dimension 0 of " << type;
+    members = ranks;
   }
   for (int64_t source : getSources())
     if (source < -1 || source >= members)

@@ -278,10 +278,15 @@ FailureOr<llvm::Constant *> TableBuilder::permute(pmrt::PermuteOp op) {
   SmallVector<Constant *> sources;
   for (int64_t source : op.getSources())
     sources.push_back(u32(static_cast<uint32_t>(source)));
+  int64_t members = 1;
+  for (auto name : op.getAxes().getAsRange<StringAttr>())
+    if (pm::MeshAxisAttr axis = mesh.lookupAxis(name))
+      members *= axis.getSize();
   return global(record({u32(communicator(op.getAxes())), *type,
-                        u32(sequence++), u32(sources.size()),
+                        u32(sequence++), u32(members),
                         u64(bytes / ((bits + 7) / 8)),
-                        array(sources, "sources")}),
+                        array(sources, "sources"),
+                        u64(sources.size() / members)}),
                 "permute");
 }
 

@@ -210,8 +210,7 @@ double MovedShardings::secondsOf(const Exchange &exchange) {
   Link link = p.mesh.linkOf(exchange.axes.front());
   for (StringAttr axis : exchange.axes)
     link = slowerOf(link, p.mesh.linkOf(axis));
-  return exchange.rows.parts * link.latency +
-         byteSizeOf(whole.clone(shape)) / link.bandwidth;
+  return link.latency + byteSizeOf(whole.clone(shape)) / link.bandwidth;
 }
 
 void MovedShardings::makeWhole(int64_t factor) {

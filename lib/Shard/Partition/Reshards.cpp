@@ -1,7 +1,7 @@
 //===- Reshards.cpp - from one sharding to another by collectives ---------===//
 
 #include "../Reshard.h"
-#include "Partitioner.h"
+#include "RowExchange.h"
 #include "pipemesh/Shard/SeededFaults.h"
 
 using namespace mlir;
@@ -52,10 +52,13 @@ Value Partitioner::permute(Location loc, Value value, ArrayRef<int64_t> sources,
                            ArrayRef<StringAttr> axes) {
   SmallVector<int64_t> list(sources);
   if (isSeeded(Fault::PermuteBack)) {
+    int64_t members = 1;
+    for (StringAttr axis : axes)
+      members *= mesh.sizeOf(axis);
     list.assign(sources.size(), -1);
-    for (auto [member, source] : llvm::enumerate(sources))
-      if (source >= 0)
-        list[source] = member;
+    for (int64_t index = 0, size = sources.size(); index < size; ++index)
+      if (sources[index] >= 0)
+        list[index / members * members + sources[index]] = index % members;
   }
   auto op = pm::CollectivePermuteOp::create(
       builder, loc, value.getType(), value, axesAttr(axes),
@@ -83,6 +86,7 @@ private:
   /// The slices that are pending, in one op.
   void slice();
   void permute(const ReshardStep &step);
+  void exchangePieces(const ReshardStep &step);
   template <typename OpTy, typename... Args>
   void exchange(RankedTensorType type, Args... args) {
     auto op = OpTy::create(p.builder, loc, type, value, args...);
@@ -115,6 +119,43 @@ void ReshardWalk::permute(const ReshardStep &step) {
   SmallVector<int64_t> sources =
       findPermuteSources(global, now, step.after, step.axes, p.mesh);
   value = p.permute(loc, value, sources, step.axes);
+}
+
+void ReshardWalk::exchangePieces(const ReshardStep &step) {
+  BlockBuilder b(p, loc);
+  SmallVector<int64_t> piece(step.pieces->shape);
+  int64_t rank = piece.size();
+  // Blocks of pieces, or pieces within blocks: (blocks, piece) for each
+  // dimension, and all blocks in front of all dimensions of a piece.
+  auto countsOf = [&](ArrayRef<int64_t> shape) {
+    SmallVector<int64_t> counts;
+    for (auto [size, own] : llvm::zip(shape, piece))
+      counts.push_back(own ? size / own : 1);
+    return counts;
+  };
+  SmallVector<int64_t> has = countsOf(BlockBuilder::shapeOf(value)),
+                       needs = countsOf(step.shape);
+  SmallVector<int64_t> within, apart, list{1};
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    within.push_back(has[dim]);
+    within.push_back(piece[dim]);
+  }
+  for (int64_t dim = 0; dim < rank; ++dim)
+    apart.push_back(2 * dim);
+  for (int64_t dim = 0; dim < rank; ++dim)
+    apart.push_back(2 * dim + 1);
+  for (int64_t count : has)
+    list[0] *= count;
+  list.append(piece);
+  value = b.reshape(b.transpose(b.reshape(value, within), apart), list);
+  value = exchangeRows(b, value, {}, 0, step.pieces->exchange, step.axes);
+  SmallVector<int64_t> parts(needs), order;
+  parts.append(piece);
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    order.push_back(dim);
+    order.push_back(rank + dim);
+  }
+  value = b.reshape(b.transpose(b.reshape(value, parts), order), step.shape);
 }
 
 void ReshardWalk::take(const ReshardStep &step) {
@@ -153,6 +194,9 @@ void ReshardWalk::take(const ReshardStep &step) {
     break;
   case StepKind::Permute:
     permute(step);
+    break;
+  case StepKind::Exchange:
+    exchangePieces(step);
     break;
   }
   now = sliced = step.after;

@@ -1,177 +1,53 @@
 //===- RowExchange.cpp - rows of a cut dimension that change owner --------===//
 
 #include "RowExchange.h"
-#include "pipemesh/Shard/SeededFaults.h"
-#include <map>
 #include <numeric>
 
 using namespace mlir;
 using namespace pipemesh;
 using stablehlo::TensorBuilder;
 
-/// A table is a constant of the program.
-static constexpr int64_t kMostEntries = int64_t(1) << 18;
-static constexpr int64_t kMostParts = 8;
-
-namespace {
-/// Plans an exchange: first who lacks what, then in which permute it goes.
-class Planner {
-public:
-  Planner(ArrayRef<SourceRow> rows, ArrayRef<Cut> operands, const Cut &result)
-      : rows(rows), operands(operands), result(result) {
-    for (const Cut &cut : operands) {
-      starts.push_back(joined);
-      joined += cut.block;
-    }
-  }
-
-  std::optional<RowExchange> run();
-
-private:
-  struct Chunk {
-    int64_t from, to;
-    /// The rows of `lacking[{from, to}]`.
-    size_t begin, end;
-    int64_t part = -1;
-  };
-  /// Who has the row, or the member itself, and where among its operands.
-  std::pair<int64_t, int32_t> find(int64_t member, const SourceRow &row) const;
-  void findLacking();
-  std::optional<RowExchange> divide(int64_t unit);
-
-  ArrayRef<SourceRow> rows;
-  ArrayRef<Cut> operands;
-  const Cut &result;
+std::optional<RowExchange>
+pipemesh::planRowExchange(ArrayRef<SourceRow> rows, ArrayRef<Cut> operands,
+                          const Cut &result) {
+  // Larger ones are gathered.
+  constexpr int64_t mostRows = int64_t(1) << 18;
+  if (result.blocks * result.block > mostRows || result.block == 0 ||
+      llvm::any_of(operands, [](const Cut &cut) {
+        return cut.isCut() && cut.block == 0;
+      }))
+    return std::nullopt;
   SmallVector<int64_t> starts;
   int64_t joined = 0;
-  /// For a sender and a receiver: rows of the sender's operands, and of the
-  /// receiver's result.
-  std::map<std::pair<int64_t, int64_t>,
-           std::vector<std::pair<int32_t, int32_t>>>
-      lacking;
-  /// As `RowExchange::taken`, without what is received.
-  std::vector<int32_t> taken;
-};
-} // namespace
-
-std::pair<int64_t, int32_t> Planner::find(int64_t member,
-                                          const SourceRow &row) const {
-  const Cut &cut = operands[row.operand];
-  int64_t owner = cut.isCut() ? row.row / cut.block : member;
-  int64_t local = cut.isCut() ? row.row % cut.block : row.row;
-  return {owner, int32_t(starts[row.operand] + local)};
-}
-
-/// Constants are -1 and -2 until the number of received rows is known.
-void Planner::findLacking() {
-  taken.assign(result.blocks * result.block, SourceRow::Zero);
+  for (const Cut &cut : operands) {
+    starts.push_back(joined);
+    joined += cut.block;
+  }
+  struct Lacking {
+    int64_t from, to;
+    int32_t row, place;
+  };
+  std::vector<Lacking> lacking;
+  std::vector<int32_t> taken(result.blocks * result.block, SourceRow::Zero);
   for (auto [place, row] : llvm::enumerate(rows)) {
     if (row.operand < 0) {
       taken[place] = row.operand;
       continue;
     }
+    const Cut &cut = operands[row.operand];
     int64_t member = int64_t(place) / result.block;
-    auto [owner, local] = find(member, row);
+    int64_t owner = cut.isCut() ? row.row / cut.block : member;
+    int32_t local = starts[row.operand] +
+                    (cut.isCut() ? row.row % cut.block : row.row);
     if (owner == member)
       taken[place] = local;
     else
-      lacking[{owner, member}].push_back({local, int32_t(place)});
+      lacking.push_back({owner, member, local, int32_t(place)});
   }
-}
-
-/// Pieces of `unit` rows, each in the first permute in which its sender and its
-/// receiver are free.
-std::optional<RowExchange> Planner::divide(int64_t unit) {
-  RowExchange exchange;
-  exchange.members = result.blocks;
-  exchange.unit = unit;
-  std::vector<Chunk> chunks;
-  std::vector<int64_t> sends(exchange.members, 0);
-  for (const auto &[pair, list] : lacking)
-    for (size_t begin = 0; begin < list.size(); begin += unit) {
-      chunks.push_back({pair.first, pair.second, begin,
-                        std::min(begin + unit, list.size())});
-      ++sends[pair.first];
-    }
-  // Pairs of one distance fit into one permute.
-  llvm::sort(chunks, [&](const Chunk &a, const Chunk &b) {
-    return std::tuple(a.to - a.from, a.begin, a.from) <
-           std::tuple(b.to - b.from, b.begin, b.from);
-  });
-  std::vector<std::pair<std::vector<bool>, std::vector<bool>>> busy;
-  for (Chunk &chunk : chunks) {
-    for (chunk.part = 0; chunk.part < int64_t(busy.size()); ++chunk.part)
-      if (!busy[chunk.part].first[chunk.from] &&
-          !busy[chunk.part].second[chunk.to])
-        break;
-    if (chunk.part == int64_t(busy.size()))
-      busy.push_back({std::vector<bool>(exchange.members),
-                      std::vector<bool>(exchange.members)});
-    busy[chunk.part].first[chunk.from] = true;
-    busy[chunk.part].second[chunk.to] = true;
-  }
-  exchange.parts = busy.size();
-  if (exchange.parts > kMostParts ||
-      exchange.members * exchange.parts * unit > kMostEntries)
-    return std::nullopt;
-  exchange.mostSent = *llvm::max_element(sends) * unit;
-  exchange.sources.assign(exchange.parts * exchange.members, -1);
-  exchange.sent.assign(exchange.members * exchange.parts * unit, 0);
-  exchange.taken = taken;
-  int32_t received = exchange.parts * unit;
-  for (int32_t &place : exchange.taken)
-    if (place < 0)
-      place = joined + received + (-1 - place);
-  for (const Chunk &chunk : chunks) {
-    exchange.sources[chunk.part * exchange.members + chunk.to] = chunk.from;
-    const auto &list = lacking[{chunk.from, chunk.to}];
-    for (size_t i = chunk.begin; i < chunk.end; ++i) {
-      int64_t place = chunk.part * unit + (i - chunk.begin);
-      exchange.sent[chunk.from * received + place] = list[i].first;
-      exchange.taken[list[i].second] = joined + place;
-    }
-  }
-  return exchange;
-}
-
-std::optional<RowExchange> Planner::run() {
-  if (result.blocks * result.block > kMostEntries || result.block == 0 ||
-      llvm::any_of(operands, [](const Cut &cut) {
-        return cut.isCut() && cut.block == 0;
-      }))
-    return std::nullopt;
-  findLacking();
-  SmallVector<int64_t> units;
-  int64_t common = 0;
-  for (const auto &[pair, list] : lacking) {
-    common = std::gcd(common, int64_t(list.size()));
-    if (!llvm::is_contained(units, list.size()))
-      units.push_back(list.size());
-  }
-  if (lacking.empty()) {
-    RowExchange exchange;
-    exchange.members = result.blocks;
-    exchange.taken = taken;
-    for (int32_t &place : exchange.taken)
-      if (place < 0)
-        place = joined + (-1 - place);
-    return exchange;
-  }
-  if (!llvm::is_contained(units, common))
-    units.push_back(common);
-  std::optional<RowExchange> best;
-  for (int64_t unit : units)
-    if (auto exchange = divide(unit))
-      if (!best || std::pair(exchange->mostSent, exchange->parts) <
-                       std::pair(best->mostSent, best->parts))
-        best = std::move(exchange);
-  return best;
-}
-
-std::optional<RowExchange>
-pipemesh::planRowExchange(ArrayRef<SourceRow> rows, ArrayRef<Cut> operands,
-                          const Cut &result) {
-  return Planner(rows, operands, result).run();
+  ExchangePlan plan(result.blocks, joined, std::move(taken));
+  for (const Lacking &piece : lacking)
+    plan.add(piece.from, piece.to, piece.row, piece.place);
+  return plan.find();
 }
 
 //===----------------------------------------------------------------------===//
@@ -218,19 +94,19 @@ Value pipemesh::exchangeRows(BlockBuilder &b, ValueRange operands, Value fill,
   Value member = b.p.blockIndex(b.loc, axes);
   parts = {own};
   if (exchange.parts > 0) {
+    // Parts of a permute are those of the outermost dimension.
+    auto swap = [&](Value value) {
+      if (dim == 0 || exchange.parts == 1)
+        return value;
+      SmallVector<int64_t> order(BlockBuilder::typeOf(value).getRank());
+      std::iota(order.begin(), order.end(), 0);
+      std::swap(order[0], order[dim]);
+      return b.transpose(value, order);
+    };
     Value sent = takeRows(b, own, dim,
                           rowOf(b, exchange.sent, exchange.members, member));
-    for (int64_t part = 0; part < exchange.parts; ++part) {
-      Value piece = exchange.parts == 1
-                        ? sent
-                        : b.slice(sent, dim, part * exchange.unit,
-                                  (part + 1) * exchange.unit);
-      parts.push_back(b.p.permute(
-          b.loc, piece,
-          ArrayRef(exchange.sources)
-              .slice(part * exchange.members, exchange.members),
-          axes));
-    }
+    parts.push_back(
+        swap(b.p.permute(b.loc, swap(sent), exchange.sources, axes)));
   }
   SmallVector<int64_t> shape(BlockBuilder::shapeOf(own));
   shape[dim] = 1;

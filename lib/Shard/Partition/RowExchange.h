@@ -10,6 +10,7 @@
 #ifndef PIPEMESH_LIB_SHARD_PARTITION_ROWEXCHANGE_H
 #define PIPEMESH_LIB_SHARD_PARTITION_ROWEXCHANGE_H
 
+#include "../Exchange.h"
 #include "IndexMath.h"
 
 namespace pipemesh {
@@ -22,23 +23,10 @@ struct SourceRow {
   int64_t row = 0;
 };
 
-/// How the members of a group exchange rows: a part is a permute, in which each
-/// member sends at most `unit` rows and receives as many.
-struct RowExchange {
-  int64_t members = 1, unit = 0, parts = 0;
-  /// For each part and member where it gets its rows from, or -1.
-  llvm::SmallVector<int64_t> sources;
-  /// For each member and part the rows that it sends, of its joined operands.
-  std::vector<int32_t> sent;
-  /// For each member and row of its block where it lies: in the joined operands,
-  /// behind them in what was received, or behind that in the constants.
-  std::vector<int32_t> taken;
-  /// Rows that a member sends at most.
-  int64_t mostSent = 0;
-};
+using RowExchange = Exchange;
 
 /// The exchange with the fewest rows; none where a table would be large, or it
-/// would take many permutes. The cuts are over the same axes, or none.
+/// would take many parts. The cuts are over the same axes, or none.
 std::optional<RowExchange> planRowExchange(llvm::ArrayRef<SourceRow> rows,
                                            llvm::ArrayRef<Cut> operands,
                                            const Cut &result);

@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /// Raised whenever the layout or the meaning of anything below changes.
-#define PMRT_ABI_VERSION 3u
+#define PMRT_ABI_VERSION 4u
 
 /// The name of the exported `const pmrt_role` object.
 #define PMRT_ROLE_SYMBOL "pmrt_role_table"
@@ -181,14 +181,16 @@ typedef struct pmrt_all_to_all {
   uint64_t concat_size, concat_piece;
 } pmrt_all_to_all;
 
-/// Each member gets the operand of another one, or zero.
+/// Each member gets the operand of another one, or zero. An operand of several
+/// equal parts is that of several members: a part is the same part of its source.
 typedef struct pmrt_permute {
   uint32_t communicator;
   uint32_t dtype;
   uint32_t sequence;
   uint32_t num_members;
   uint64_t count;
-  const int32_t *sources; ///< for each member, in its order; -1: zero
+  const int32_t *sources; ///< for each part and member, in its order; -1: zero
+  uint64_t num_parts;
 } pmrt_permute;
 
 /// Goes on at an instruction of the same body. A jump has one target. A switch

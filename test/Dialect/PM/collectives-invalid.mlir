@@ -57,3 +57,12 @@ func.func @manual_must_divide(%a: tensor<3xf32>) -> tensor<3xf32> {
   }
   return %b : tensor<3xf32>
 }
+
+// -----
+
+pm.mesh @mesh = [<"x", spatial = 2>]
+func.func @parts_of_the_rows(%a: tensor<3x4xf32>) -> tensor<3x4xf32> {
+  // expected-error @+1 {{names sources of 2 parts for each member, which do not divide dimension 0 of 'tensor<3x4xf32>'}}
+  %b = pm.collective_permute %a over ["x"] sources [1, 0, 0, 1] on @mesh : tensor<3x4xf32>
+  return %b : tensor<3x4xf32>
+}

@@ -1,12 +1,12 @@
 // A batch that is split into steps of a loop: at most one exchange in front of the loop.
-// There are two, an all-to-all over half of the axis and a permute.
-// XFAIL: *
+// Each rank sends two halves of its block, in two parts of a permute.
 // RUN: pmopt %s --pm-propagate --pm-verify-sharded --pm-partition-pipeline -o %t.mlir
+// RUN: pmcheck equiv %s %t.mlir --partitioned=b
 // RUN: FileCheck %s < %t.mlir
 pm.mesh @mesh = [<"d", spatial = 4>]
 
 // CHECK-LABEL: func.func @main
-// CHECK-COUNT-1: pm.{{all_gather|all_to_all|collective_permute}}
+// CHECK: pm.collective_permute {{.*}} sources [{{.*}}] {{.*}}<2x1x1x16xf32>
 // CHECK-NOT: pm.{{all_gather|all_to_all|collective_permute}}
 // CHECK: stablehlo.while
 func.func @main(%x: tensor<8x16xf32> {pm.sharding = #pm.sharding<@mesh, [{"d"}, {}]>})

@@ -1,5 +1,5 @@
 // A batch that is split into steps of a loop: no exchange inside of the loop. In front
-// of it at most one is wanted; see reshape-grad-accum-one-exchange.mlir.
+// of it there is one; see reshape-grad-accum-one-exchange.mlir.
 // RUN: pmopt %s --pm-propagate --pm-verify-sharded --pm-partition-pipeline -o %t.mlir
 // RUN: pmcheck equiv %s %t.mlir --partitioned=b
 // RUN: FileCheck %s < %t.mlir
