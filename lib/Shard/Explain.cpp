@@ -199,6 +199,29 @@ void Explanation::explainReshard(pm::ReshardOp op) {
   else
     os << "    rejected: by way of the whole value, " << whole << " instead of "
        << own << "\n";
+  // The fastest ways without each kind of collective that was taken.
+  SmallVector<std::string> ways;
+  for (const ReshardStep &avoided : *steps) {
+    if (avoided.kind == StepKind::Slice)
+      continue;
+    auto others =
+        findReshard(type, from, to, mesh, error, 1u << unsigned(avoided.kind));
+    if (failed(others))
+      continue;
+    SmallVector<StringRef> names;
+    double sent = 0;
+    for (const ReshardStep &step : *others) {
+      names.push_back(textOf(step.kind));
+      sent += step.bytes;
+    }
+    std::string price = llvm::formatv("{0}, {1}", bytesText(sent),
+                                      secondsText(secondsOf(*others)));
+    std::string way = llvm::join(names, " and ") + ", " + price;
+    if (price != own && price != whole && !llvm::is_contained(ways, way))
+      ways.push_back(way);
+  }
+  for (const std::string &way : ways)
+    os << "    rejected: " << way << " instead of " << own << "\n";
 }
 
 /// What became of the axes that the operands have.

@@ -759,7 +759,7 @@ std::optional<Step> Search::exchange(const Key &from) const {
     int64_t piece = std::gcd(has, needs);
     made->shape[dim.number] = piece;
     counts.push_back(
-        {has / piece, needs / piece, llvm::divideCeil(dim.size, piece)});
+        {has / piece, needs / piece, (dim.size + piece - 1) / piece});
     rows *= has / piece;
     places *= needs / piece;
     bytes *= piece;
@@ -887,12 +887,19 @@ std::optional<SmallVector<Step, 4>> Search::run() {
       for (int at = number; at != 0; at = nodes[at].from)
         steps.push_back(toStep(nodes[at]));
       std::reverse(steps.begin(), steps.end());
-      // One collective sends no more than what is lacking.
-      if (llvm::count_if(steps, [](const Step &step) {
-            return step.kind != StepKind::Slice;
-          }) > 1)
+      // One collective sends no more than what is lacking; a permute before or
+      // behind another one brings blocks to where they only pass through.
+      double bytes = 0;
+      int collectives = 0;
+      bool permutes = false;
+      for (const Step &step : steps) {
+        bytes += step.bytes;
+        collectives += step.kind != StepKind::Slice;
+        permutes |= step.kind == StepKind::Permute;
+      }
+      if (permutes && collectives > 1)
         if (auto step = exchange(start))
-          if (step->seconds < price)
+          if (step->seconds < price && step->bytes < bytes)
             return SmallVector<Step, 4>{std::move(*step)};
       return steps;
     }

@@ -123,7 +123,7 @@ void ReshardWalk::permute(const ReshardStep &step) {
 
 void ReshardWalk::exchangePieces(const ReshardStep &step) {
   BlockBuilder b(p, loc);
-  SmallVector<int64_t> piece(step.pieces->shape);
+  ArrayRef<int64_t> piece = step.pieces->shape;
   int64_t rank = piece.size();
   // Blocks of pieces, or pieces within blocks: (blocks, piece) for each
   // dimension, and all blocks in front of all dimensions of a piece.
@@ -146,11 +146,11 @@ void ReshardWalk::exchangePieces(const ReshardStep &step) {
     apart.push_back(2 * dim + 1);
   for (int64_t count : has)
     list[0] *= count;
-  list.append(piece);
+  list.append(piece.begin(), piece.end());
   value = b.reshape(b.transpose(b.reshape(value, within), apart), list);
   value = exchangeRows(b, value, {}, 0, step.pieces->exchange, step.axes);
   SmallVector<int64_t> parts(needs), order;
-  parts.append(piece);
+  parts.append(piece.begin(), piece.end());
   for (int64_t dim = 0; dim < rank; ++dim) {
     order.push_back(dim);
     order.push_back(rank + dim);
