@@ -204,8 +204,11 @@ void Explanation::explainReshard(pm::ReshardOp op) {
   for (const ReshardStep &avoided : *steps) {
     if (avoided.kind == StepKind::Slice)
       continue;
-    auto others =
-        findReshard(type, from, to, mesh, error, 1u << unsigned(avoided.kind));
+    // An exchange of pieces takes the place of a permute only.
+    uint32_t without = 1u << unsigned(avoided.kind);
+    if (avoided.kind != StepKind::Permute)
+      without |= 1u << unsigned(StepKind::Exchange);
+    auto others = findReshard(type, from, to, mesh, error, without);
     if (failed(others))
       continue;
     SmallVector<StringRef> names;
