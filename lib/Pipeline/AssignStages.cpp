@@ -24,7 +24,7 @@ public:
           "the module has no mesh; run pm-apply-strategy, or add a pm.mesh");
       return signalPassFailure();
     }
-    int64_t numStages = getNumStages(mesh);
+    int64_t numStages = getRankOfStage(getOperation(), mesh).size();
     bool isTimed = llvm::any_of(
         mesh.getAxes().getAsRange<pm::MeshAxisAttr>(),
         [](auto axis) { return axis.getKind() == pm::AxisKind::Temporal; });

@@ -75,7 +75,7 @@ void FragmentBuilder::run() {
   makeArgumentBuffers();
   makeBuffers();
   builder.setInsertionPointToEnd(&program.getBody().front());
-  for (int64_t rank = 0; rank < splitter.numStages; ++rank)
+  for (int64_t rank = 0; rank < splitter.numRanks; ++rank)
     pm::RoleOp::create(builder, function.getLoc(), rank)
         .getBody()
         .emplaceBlock();
@@ -184,8 +184,8 @@ HomedValue FragmentBuilder::findPart(const Fragment &reading, Value sum,
     if (source == reading.sources.end())
       return {};
     const Fragment &from = splitter.fragments[source->second];
-    bool fits = from.stage == reading.stage && placement.isPartial(sum) &&
-                sum.getType() == total.getType() &&
+    bool fits = splitter.rankOfStage[from.stage] == reading.stage &&
+                placement.isPartial(sum) && sum.getType() == total.getType() &&
                 pm::getSharding(sum) == pm::getSharding(total);
     return fits ? HomedValue(sum, source->second) : HomedValue();
   }

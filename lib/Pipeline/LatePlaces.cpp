@@ -6,22 +6,23 @@ using namespace mlir;
 using namespace pipemesh;
 
 LatePlaces::LatePlaces(func::FuncOp function, const Placement &placement,
-                       int64_t numStages, const StateHolders &holders)
-    : numStages(numStages) {
+                       ArrayRef<int64_t> rankOfStage, int64_t numRanks,
+                       const StateHolders &holders)
+    : numRanks(numRanks) {
   using Category = LateOp::Category;
   Block &body = function.getBody().front();
   for (Operation &op : body.without_terminator()) {
     if (!placement.isAfterMicroBatches(&op))
       continue;
     LateOp late;
-    late.places.resize(numStages, true);
-    late.statePlaces.resize(numStages, true);
+    late.places.resize(numRanks, true);
+    late.statePlaces.resize(numRanks, true);
     bool readsParts = false;
-    llvm::SmallBitVector lowest(numStages);
-    auto restrict = [&](const llvm::SmallBitVector &stages) {
-      late.places &= stages;
-      if (stages.any() && !stages.all())
-        lowest.set(stages.find_first());
+    llvm::SmallBitVector lowest(numRanks);
+    auto restrict = [&](const llvm::SmallBitVector &ranks) {
+      late.places &= ranks;
+      if (ranks.any() && !ranks.all())
+        lowest.set(ranks.find_first());
     };
     op.walk([&](Operation *inner) {
       for (Value operand : inner->getOperands()) {
@@ -52,8 +53,8 @@ LatePlaces::LatePlaces(func::FuncOp function, const Placement &placement,
         // computed on any.
         if (placed.home == pm::FragmentKind::Prologue || placed.isStateless)
           continue;
-        llvm::SmallBitVector only(numStages);
-        only.set(placed.stage);
+        llvm::SmallBitVector only(numRanks);
+        only.set(rankOfStage[placed.stage]);
         readsParts |= placement.isPartial(operand) || placement.isCut(operand);
         restrict(only);
       }

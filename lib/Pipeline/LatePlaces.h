@@ -9,7 +9,7 @@
 
 namespace pipemesh {
 
-/// The stages where each state lives, by argument number.
+/// The pipeline ranks where each state lives, by argument number.
 using StateHolders = llvm::DenseMap<unsigned, llvm::SmallBitVector>;
 
 /// What is known of an op that is computed once a step, outside of the
@@ -24,14 +24,14 @@ struct LateOp {
     Plain
   };
   Category category = Category::Plain;
-  /// The stages that have all it needs. None: it needs values of several
-  /// stages, which each stage that wants its result receives.
+  /// The ranks that have all it needs. None: it needs values of several ranks,
+  /// which each rank that wants its result receives.
   llvm::SmallBitVector places;
-  /// The stages that have the state it needs.
+  /// The ranks that have the state it needs.
   llvm::SmallBitVector statePlaces;
   bool dependsOnState = false;
 
-  /// The lowest stage that has all.
+  /// The lowest rank that has all.
   int64_t getHome() const { return places.find_first(); }
 };
 
@@ -39,7 +39,8 @@ struct LateOp {
 class LatePlaces {
 public:
   LatePlaces(mlir::func::FuncOp function, const Placement &placement,
-             int64_t numStages, const StateHolders &holders);
+             llvm::ArrayRef<int64_t> rankOfStage, int64_t numRanks,
+             const StateHolders &holders);
 
   const LateOp &of(mlir::Operation *op) const { return ops.find(op)->second; }
   /// Null for an op that has another home.
@@ -48,11 +49,11 @@ public:
     return found == ops.end() ? nullptr : &found->second;
   }
 
-  int64_t getNumStages() const { return numStages; }
+  int64_t getNumRanks() const { return numRanks; }
 
 private:
   llvm::DenseMap<mlir::Operation *, LateOp> ops;
-  int64_t numStages;
+  int64_t numRanks;
 };
 
 /// Rewrites sums of values of several stages, such as the squared norm of all

@@ -59,7 +59,7 @@ public:
   int64_t stageOf(Value value) const {
     const LateOp *late = places.lookup(value.getDefiningOp());
     return late && late->places.count() == 1 ? late->getHome()
-                                             : places.getNumStages();
+                                             : places.getNumRanks();
   }
 
   Value rebuild(Operation *root);

@@ -5,6 +5,7 @@
 #include "Transfers.h"
 #include "pipemesh/Pipeline/Passes.h"
 #include "pipemesh/Schedule/Generate.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace pipemesh {
 #define GEN_PASS_DEF_SCHEDULEPASS
@@ -15,9 +16,8 @@ using namespace mlir;
 using namespace pipemesh;
 using pm::FragmentKind;
 
-/// The schedules that have one stage a rank.
-static constexpr llvm::StringLiteral compiled[] = {"gpipe", "1f1b", "zb-h1",
-                                                   "zb-h2"};
+/// Its costs are not known here.
+static constexpr llvm::StringLiteral fitted = "zb-auto";
 
 /// The fragments that an action runs, of those that a program has.
 static ArrayRef<FragmentKind> getFragments(schedule::ActionKind kind) {
@@ -59,9 +59,13 @@ public:
       scheduleName = given.str();
     if (scheduleName.empty())
       scheduleName = "1f1b";
-    if (!llvm::is_contained(compiled, scheduleName)) {
+    if (!schedule::isScheduleName(scheduleName) || scheduleName == fitted) {
+      SmallVector<StringRef> known;
+      for (StringRef other : schedule::getScheduleNames())
+        if (other != fitted)
+          known.push_back(other);
       getOperation().emitError("unknown schedule '")
-          << scheduleName << "'; known are gpipe, 1f1b, zb-h1 and zb-h2";
+          << scheduleName << "'; known are " << llvm::join(known, ", ");
       return signalPassFailure();
     }
     for (auto &[fragment, function] : program->fragments)
@@ -75,11 +79,21 @@ public:
       }
     schedule::Request request;
     request.name = scheduleName;
-    request.ranks = getNumStages(program->mesh);
+    SmallVector<int64_t> rankOfStage =
+        getRankOfStage(getOperation(), program->mesh);
+    request.ranks = getNumPipelineRanks(program->mesh);
+    request.chunks = rankOfStage.size() / request.ranks;
     request.microBatches = program->microBatches;
     llvm::Expected<schedule::Schedule> made = schedule::generate(request);
     if (!made) {
       getOperation().emitError(toString(made.takeError()));
+      return signalPassFailure();
+    }
+    if (!llvm::equal(made->rankOfStage, rankOfStage)) {
+      getOperation().emitError("the module's stages lie on other ranks than ")
+          << scheduleName
+          << " has them; give the schedule in the strategy, so that "
+             "pm-assign-stages knows it";
       return signalPassFailure();
     }
     for (auto role : program->op.getBody().getOps<pm::RoleOp>()) {
@@ -108,9 +122,16 @@ private:
     int64_t rank = role.getPipelineRank();
     for (int64_t stage : made.getStagesOf(rank))
       add(FragmentKind::Prologue, stage, 0);
-    for (const schedule::Item &item : made.lists[rank])
-      for (FragmentKind kind : getFragments(item.action.kind))
-        add(kind, item.action.stage, item.action.microBatch);
+    auto addAction = [&](const schedule::Action &action) {
+      for (FragmentKind kind : getFragments(action.kind))
+        add(kind, action.stage, action.microBatch);
+    };
+    // One thread runs a rank: of a pair the forward first.
+    for (const schedule::Item &item : made.lists[rank]) {
+      addAction(item.action);
+      if (item.partner)
+        addAction(*item.partner);
+    }
     for (int64_t stage : made.getStagesOf(rank))
       add(FragmentKind::Reduce, stage, 0);
     for (int64_t stage : made.getStagesOf(rank))

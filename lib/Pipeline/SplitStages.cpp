@@ -36,10 +36,11 @@ public:
           << functions[0].getBody().getBlocks().size();
       return signalPassFailure();
     }
-    if (failed(check(functions[0], getNumStages(mesh))))
+    SmallVector<int64_t> rankOfStage = getRankOfStage(module, mesh);
+    if (failed(check(functions[0], rankOfStage.size())))
       return signalPassFailure();
     auto name = module->getAttrOfType<StringAttr>(pm::kScheduleAttr);
-    Splitter splitter(functions[0], mesh,
+    Splitter splitter(functions[0], mesh, std::move(rankOfStage),
                       name && schedule::splitsBackward(name));
     if (failed(splitter.run()))
       return signalPassFailure();

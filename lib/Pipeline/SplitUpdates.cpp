@@ -118,19 +118,21 @@ void Splitter::findStateHolders() {
     pm::StateAttr state = stateOf(index);
     if (!state)
       continue;
-    llvm::SmallBitVector stages(numStages);
+    llvm::SmallBitVector ranks(numRanks);
     for (const Fragment &fragment : fragments)
       if (fragment.reads.contains(arg))
-        stages.set(fragment.stage);
-    if (state.getKind() == pm::StateKind::Step && stages.none())
-      stages.set();
-    if (stages.none()) {
+        ranks.set(fragment.kind > FragmentKind::Backward
+                      ? fragment.stage
+                      : rankOfStage[fragment.stage]);
+    if (state.getKind() == pm::StateKind::Step && ranks.none())
+      ranks.set();
+    if (ranks.none()) {
       open.push_back(index);
       continue;
     }
-    holders[index] = stages;
+    holders[index] = ranks;
     if (state.getKind() == pm::StateKind::Parameter)
-      ofParameters[state.getName().getValue()] = stages;
+      ofParameters[state.getName().getValue()] = ranks;
   }
   SmallVector<unsigned> others;
   for (unsigned index : open) {
@@ -142,8 +144,8 @@ void Splitter::findStateHolders() {
   }
   if (others.empty())
     return;
-  LatePlaces places(function, placement, numStages, holders);
-  llvm::SmallBitVector first(numStages);
+  LatePlaces places(function, placement, rankOfStage, numRanks, holders);
+  llvm::SmallBitVector first(numRanks);
   first.set(0);
   for (unsigned index : others)
     for (OpOperand &operand : getTerminator()->getOpOperands()) {
@@ -165,7 +167,7 @@ LogicalResult Splitter::demandUpdates() {
 
 FailureOr<bool> Splitter::placeUpdates() {
   SmallVector<Fragment> before = fragments;
-  late.emplace(function, placement, numStages, holders);
+  late.emplace(function, placement, rankOfStage, numRanks, holders);
   shipped.clear();
   missing.reset();
   addResults(/*ofUpdates=*/true);

@@ -7,14 +7,17 @@ using namespace mlir;
 using namespace pipemesh;
 using pm::FragmentKind;
 
-Splitter::Splitter(func::FuncOp function, pm::MeshOp mesh, bool splitsBackward)
-    : function(function), numStages(getNumStages(mesh)),
+Splitter::Splitter(func::FuncOp function, pm::MeshOp mesh,
+                   SmallVector<int64_t> ranks, bool splitsBackward)
+    : function(function), rankOfStage(std::move(ranks)),
+      numStages(rankOfStage.size()), numRanks(getNumPipelineRanks(mesh)),
       splitsBackward(splitsBackward), mesh(mesh) {
   auto add = [&](FragmentKind kind, bool fromLast = false) {
-    for (int64_t i = 0; i < numStages; ++i) {
+    int64_t count = kind > FragmentKind::Backward ? numRanks : numStages;
+    for (int64_t i = 0; i < count; ++i) {
       Fragment fragment;
       fragment.kind = kind;
-      fragment.stage = fromLast ? numStages - 1 - i : i;
+      fragment.stage = fromLast ? count - 1 - i : i;
       fragments.push_back(fragment);
     }
   };
@@ -176,7 +179,7 @@ LogicalResult Splitter::run() {
   if (failed(placement.run(function, mesh)))
     return failure();
   if (numStages > 1) {
-    LatePlaces places(function, placement, numStages, holders);
+    LatePlaces places(function, placement, rankOfStage, numRanks, holders);
     if (regroupSums(function, places) && failed(placement.run(function, mesh)))
       return failure();
   }

@@ -14,6 +14,8 @@ namespace pipemesh {
 /// One fragment in the making.
 struct Fragment {
   pm::FragmentKind kind;
+  /// The rank of a reduce or an update, which serve all stages of one: its
+  /// number is that of the rank's first stage.
   int64_t stage = 0;
   llvm::DenseSet<mlir::Operation *> ops;
   /// Arguments of the function, and values of other fragments.
@@ -36,13 +38,16 @@ class Splitter {
 public:
   /// With `splitsBackward` the backward of each stage is two fragments, I and
   /// W.
-  Splitter(mlir::func::FuncOp function, pm::MeshOp mesh, bool splitsBackward);
+  Splitter(mlir::func::FuncOp function, pm::MeshOp mesh,
+           mlir::SmallVector<int64_t> rankOfStage, bool splitsBackward);
 
   /// Reports and fails where an op needs what is not there yet.
   mlir::LogicalResult run();
 
   mlir::func::FuncOp function;
+  mlir::SmallVector<int64_t> rankOfStage;
   int64_t numStages;
+  int64_t numRanks;
   bool splitsBackward;
   Placement placement;
   /// In the order of time: a fragment reads of earlier ones. The prologues,

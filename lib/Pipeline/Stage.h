@@ -3,7 +3,9 @@
 #ifndef PIPEMESH_LIB_PIPELINE_STAGE_H
 #define PIPEMESH_LIB_PIPELINE_STAGE_H
 
+#include "mlir/IR/BuiltinOps.h"
 #include "pipemesh/Dialect/PM/PM.h"
+#include "pipemesh/Schedule/Schedule.h"
 
 namespace pipemesh {
 
@@ -20,8 +22,18 @@ inline int64_t getAxesSize(pm::MeshOp mesh, pm::AxisKind kind) {
   return size;
 }
 
-inline int64_t getNumStages(pm::MeshOp mesh) {
+/// The ranks of the pipeline.
+inline int64_t getNumPipelineRanks(pm::MeshOp mesh) {
   return getAxesSize(mesh, pm::AxisKind::Stage);
+}
+
+/// The pipeline rank of each stage.
+inline llvm::SmallVector<int64_t> getRankOfStage(mlir::ModuleOp module,
+                                                 pm::MeshOp mesh) {
+  if (auto given = module->getAttrOfType<mlir::DenseI64ArrayAttr>(
+          schedule::kRankOfStageAttr))
+    return llvm::to_vector(given.asArrayRef());
+  return llvm::to_vector(llvm::seq<int64_t>(0, getNumPipelineRanks(mesh)));
 }
 
 /// Whether the op belongs to that phase of a training step. A graph without

@@ -7,7 +7,7 @@ using namespace mlir;
 using namespace pipemesh;
 
 namespace {
-/// A value that one stage makes and another reads.
+/// A value that a fragment of one role makes and another role reads.
 struct Edge {
   FlatSymbolRefAttr buffer;
   pm::ShardingAttr sharding;
@@ -21,6 +21,9 @@ public:
       : program(program), builder(pm::ProgramOp(program.op).getContext()) {
     for (auto role : pm::ProgramOp(program.op).getBody().getOps<pm::RoleOp>())
       roles[role.getPipelineRank()] = role;
+    for (auto &[rank, role] : roles)
+      for (auto action : role.getBody().getOps<pm::ActionOp>())
+        roleOfStage[action.getStage()] = rank;
   }
 
   void run() {
@@ -42,7 +45,13 @@ private:
 
   const Program &program;
   OpBuilder builder;
+  int64_t roleOf(pm::FragmentAttr fragment) const {
+    auto found = roleOfStage.find(fragment.getStage());
+    return found == roleOfStage.end() ? fragment.getStage() : found->second;
+  }
+
   std::map<int64_t, pm::RoleOp> roles;
+  std::map<int64_t, int64_t> roleOfStage;
   SmallVector<Edge> edges;
 };
 } // namespace
@@ -58,11 +67,11 @@ void Transfers::findEdges() {
     for (BufferUse use : program.getReads(function)) {
       auto writer = writers.find({use.buffer, use.sharding});
       if (writer == writers.end() ||
-          writer->second.getStage() == fragment.getStage() ||
-          !known.insert({use.buffer, use.sharding, fragment.getStage()}).second)
+          roleOf(writer->second) == roleOf(fragment) ||
+          !known.insert({use.buffer, use.sharding, roleOf(fragment)}).second)
         continue;
-      edges.push_back({use.buffer, use.sharding, writer->second,
-                       static_cast<int64_t>(fragment.getStage())});
+      edges.push_back(
+          {use.buffer, use.sharding, writer->second, roleOf(fragment)});
     }
   // What an action makes is sent in the order of its results, to lower peers
   // first; sums, which nobody waits for before all micro-batches are done,
@@ -79,7 +88,7 @@ void Transfers::findEdges() {
 }
 
 void Transfers::addSends(const Edge &edge) {
-  pm::RoleOp role = roles[edge.from.getStage()];
+  pm::RoleOp role = roles[roleOf(edge.from)];
   if (!role)
     return;
   SmallVector<pm::ActionOp> runs;
@@ -126,10 +135,9 @@ void Transfers::addReceives(int64_t rank, pm::RoleOp role) {
         last = program.microBatches - 1;
       for (int64_t i = first; i <= last; ++i)
         if (received.insert({use.buffer, use.sharding, i}).second)
-          pm::ReceiveOp::create(
-              builder, action.getLoc(), use.buffer,
-              builder.getI64IntegerAttr(edge->from.getStage()),
-              builder.getI64IntegerAttr(i));
+          pm::ReceiveOp::create(builder, action.getLoc(), use.buffer,
+                                builder.getI64IntegerAttr(roleOf(edge->from)),
+                                builder.getI64IntegerAttr(i));
     }
   }
 }

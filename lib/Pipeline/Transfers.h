@@ -7,9 +7,9 @@
 
 namespace pipemesh {
 
-/// Adds to roles that hold their actions, stage k in role k, the transfers that
-/// these need: a send directly behind the action that completes the value, a
-/// receive directly in front of the first action that reads it.
+/// Adds to roles that hold their actions, the transfers that these need: a send
+/// directly behind the action that completes the value, a receive directly in
+/// front of the first action that reads it.
 void addTransfers(const Program &program);
 
 } // namespace pipemesh

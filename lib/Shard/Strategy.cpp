@@ -1,6 +1,7 @@
 //===- Strategy.cpp - the strategy string ---------------------------------===//
 
 #include "Strategy.h"
+#include "pipemesh/Schedule/Generate.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -15,16 +16,19 @@ using llvm::Twine;
 /// not compile.
 static constexpr StringLiteral laterWords[] = {"ep", "cp", "chunks", "stages",
                                                "recompute"};
-static constexpr StringLiteral laterSchedules[] = {
-    "interleaved-1f1b", "looped-bfs", "zb-auto", "zb-v", "dualpipe-v"};
+static constexpr StringLiteral laterSchedules[] = {"zb-auto"};
 
 static constexpr StringLiteral axisWords[] = {"dp", "tp", "pp", "mb"};
-static constexpr StringLiteral schedules[] = {"1f1b", "gpipe", "zb-h1",
-                                              "zb-h2"};
+static constexpr StringLiteral knownSchedules =
+    "1f1b, gpipe, interleaved-1f1b, looped-bfs, zb-h1, zb-h2, zb-v and "
+    "dualpipe-v";
 static constexpr StringLiteral knownWords =
     "dp (data parallel ranks), tp (tensor parallel ranks), pp (pipeline "
-    "stages), mb (micro-batches), zero (0, 1 or 3), sp (0 or 1) and schedule "
-    "(1f1b, gpipe, zb-h1 or zb-h2)";
+    "ranks), mb (micro-batches), zero (0, 1 or 3), sp (0 or 1), schedule "
+    "(1f1b, "
+    "gpipe, interleaved-1f1b, looped-bfs, zb-h1, zb-h2, zb-v or dualpipe-v) "
+    "and "
+    "chunks (stages of each pipeline rank)";
 
 static constexpr int64_t largestSize = int64_t(1) << 20;
 
@@ -56,6 +60,7 @@ private:
   LogicalResult checkWord(StringRef name);
   LogicalResult parseSchedule(StringRef value);
   LogicalResult parseAxis(StringRef name, StringRef value);
+  LogicalResult parseChunks(StringRef value);
   LogicalResult parseZero(StringRef value);
   LogicalResult parseSequence(StringRef value);
   LogicalResult checkRanks();
@@ -69,7 +74,7 @@ private:
 
 LogicalResult StrategyParser::checkWord(StringRef name) {
   if (llvm::is_contained(axisWords, name) || name == "schedule" ||
-      name == "zero" || name == "sp")
+      name == "chunks" || name == "zero" || name == "sp")
     return success();
   if (llvm::is_contained(laterWords, name))
     return fail("'" + name +
@@ -84,13 +89,23 @@ LogicalResult StrategyParser::parseSchedule(StringRef value) {
                 "' and as '" + value + "'");
   if (llvm::is_contained(laterSchedules, value))
     return fail("'" + value +
-                "' is a schedule of a later version; this one "
-                "has 1f1b, gpipe, zb-h1 and zb-h2");
-  if (!llvm::is_contained(schedules, value))
-    return fail("unknown schedule '" + value +
-                "'; known are 1f1b, gpipe, zb-h1 "
-                "and zb-h2");
+                "' is a schedule of a later version; this one has " +
+                knownSchedules);
+  if (!schedule::isScheduleName(value))
+    return fail("unknown schedule '" + value + "'; known are " +
+                knownSchedules);
   strategy.schedule = value.str();
+  return success();
+}
+
+LogicalResult StrategyParser::parseChunks(StringRef value) {
+  if (strategy.chunks != 0)
+    return fail("'chunks' is given twice, as " + Twine(strategy.chunks) +
+                " and as '" + value + "'");
+  if (value.getAsInteger(10, strategy.chunks) || strategy.chunks < 1 ||
+      strategy.chunks > largestSize)
+    return fail("'chunks' must be a whole number from 1 on, but is '" + value +
+                "'");
   return success();
 }
 
@@ -163,6 +178,7 @@ FailureOr<Strategy> StrategyParser::parse() {
                   item.trim() + "'");
     if (failed(checkWord(name)) ||
         failed(name == "schedule" ? parseSchedule(value)
+               : name == "chunks" ? parseChunks(value)
                : name == "zero"   ? parseZero(value)
                : name == "sp"     ? parseSequence(value)
                                   : parseAxis(name, value)))

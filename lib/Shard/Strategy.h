@@ -17,11 +17,14 @@ struct StrategyAxis {
   int64_t size = 1;
 };
 
-/// "dp=2,pp=2,tp=2,mb=4,schedule=1f1b,zero=1,sp=1": the axes in the order of the
-/// string, without those left out; the schedule, empty where it is left out.
+/// "dp=2,pp=2,tp=2,mb=4,schedule=1f1b,chunks=1,zero=1,sp=1": the axes in the
+/// order of the string, without those left out; the schedule, empty where it is
+/// left out.
 struct Strategy {
   llvm::SmallVector<StrategyAxis> axes;
   std::string schedule;
+  /// Stages of each pipeline rank; 0 where the schedule decides.
+  int64_t chunks = 0;
   /// What is kept in pieces over dp: 0 nothing, 1 moments, 3 parameters too.
   int64_t zero = 0;
   /// Whether the sequence is cut over tp between the blocks that tp divides.

@@ -12,6 +12,7 @@
 #include "FragmentProgram.h"
 #include "Layout.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "pipemesh/Schedule/Schedule.h"
 #include "llvm/ADT/MapVector.h"
 #include <deque>
 #include <set>
@@ -184,6 +185,10 @@ LogicalResult FragmentProgram::initialize(pm::ProgramOp programOp) {
   if (fragments.empty())
     return program.emitError("its module has no fragments to run");
 
+  if (auto ranks =
+          module->getAttrOfType<DenseI64ArrayAttr>(schedule::kRankOfStageAttr))
+    for (auto [stage, rank] : llvm::enumerate(ranks.asArrayRef()))
+      roleOfStage[stage] = rank;
   if (isPartitioned)
     for (auto role : program.getBody().getOps<pm::RoleOp>())
       if (failed(addItems(role)))

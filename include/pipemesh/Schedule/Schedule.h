@@ -70,6 +70,10 @@ struct Item {
 
 using ActionList = std::vector<Item>;
 
+/// On a module: the pipeline rank of each stage, in the order of the model. A
+/// module without it has one stage on each rank.
+inline constexpr llvm::StringLiteral kRankOfStageAttr = "pm.rank_of_stage";
+
 /// Which rank runs a stage.
 enum class Placement : uint8_t {
   Loop, ///< stage s on rank s mod ranks: 0, 1, 2, 0, 1, 2
