@@ -13,6 +13,8 @@ struct Edge {
   pm::ShardingAttr sharding;
   pm::FragmentAttr from;
   int64_t to;
+  /// The micro-batches in the order in which they are sent.
+  SmallVector<int64_t> sent;
 };
 
 class Transfers {
@@ -28,7 +30,7 @@ public:
 
   void run() {
     findEdges();
-    for (const Edge &edge : edges)
+    for (Edge &edge : edges)
       addSends(edge);
     for (auto &[rank, role] : roles)
       addReceives(rank, role);
@@ -36,7 +38,7 @@ public:
 
 private:
   void findEdges();
-  void addSends(const Edge &edge);
+  void addSends(Edge &edge);
   void addReceives(int64_t rank, pm::RoleOp role);
   /// One transfer for each micro-batch, or one a step.
   bool isRepeated(const Edge &edge) const {
@@ -71,7 +73,7 @@ void Transfers::findEdges() {
           !known.insert({use.buffer, use.sharding, roleOf(fragment)}).second)
         continue;
       edges.push_back(
-          {use.buffer, use.sharding, writer->second, roleOf(fragment)});
+          {use.buffer, use.sharding, writer->second, roleOf(fragment), {}});
     }
   // What an action makes is sent in the order of its results, to lower peers
   // first; sums, which nobody waits for before all micro-batches are done,
@@ -87,7 +89,7 @@ void Transfers::findEdges() {
              [&](const Edge &a, const Edge &b) { return keyOf(a) < keyOf(b); });
 }
 
-void Transfers::addSends(const Edge &edge) {
+void Transfers::addSends(Edge &edge) {
   pm::RoleOp role = roles[roleOf(edge.from)];
   if (!role)
     return;
@@ -105,10 +107,10 @@ void Transfers::addSends(const Edge &edge) {
     while (isa_and_nonnull<pm::SendOp>(last->getNextNode()))
       last = last->getNextNode();
     builder.setInsertionPointAfter(last);
+    edge.sent.push_back(isRepeated(edge) ? action.getMicroBatch() : 0);
     pm::SendOp::create(builder, action.getLoc(), edge.buffer,
                        builder.getI64IntegerAttr(edge.to),
-                       builder.getI64IntegerAttr(
-                           isRepeated(edge) ? action.getMicroBatch() : 0));
+                       builder.getI64IntegerAttr(edge.sent.back()));
   }
 }
 
@@ -128,16 +130,16 @@ void Transfers::addReceives(int64_t rank, pm::RoleOp role) {
       });
       if (edge == edges.end())
         continue;
-      int64_t first = 0, last = 0;
-      if (isRepeated(*edge) && fragment.isPerMicroBatch())
-        first = last = action.getMicroBatch();
-      else if (isRepeated(*edge))
-        last = program.microBatches - 1;
-      for (int64_t i = first; i <= last; ++i)
+      // In the order of the channel: what was sent before the wanted one, too.
+      for (int64_t i : edge->sent) {
         if (received.insert({use.buffer, use.sharding, i}).second)
           pm::ReceiveOp::create(builder, action.getLoc(), use.buffer,
                                 builder.getI64IntegerAttr(roleOf(edge->from)),
                                 builder.getI64IntegerAttr(i));
+        if (isRepeated(*edge) && fragment.isPerMicroBatch() &&
+            i == static_cast<int64_t>(action.getMicroBatch()))
+          break;
+      }
     }
   }
 }

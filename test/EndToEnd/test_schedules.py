@@ -12,11 +12,17 @@ import harness
 # (schedule, mesh): fewer and more micro-batches than stages, one, and the axes that
 # a pipeline runs beside.
 SMALL = [("zb-h1", "pp=2,mb=4"), ("zb-h2", "pp=2,mb=1"),
-         ("zb-h2", "dp=2,pp=2,tp=2,mb=2")]
+         ("zb-h2", "dp=2,pp=2,tp=2,mb=2"), ("zb-v", "pp=2,mb=4"),
+         ("interleaved-1f1b", "pp=2,chunks=2,mb=2"), ("dualpipe-v", "dp=2,pp=2,mb=4")]
 DEEP = [("gpipe", "pp=4,mb=2"), ("1f1b", "pp=8,mb=4"), ("zb-h1", "pp=4,mb=8"),
         ("zb-h1", "pp=8,mb=2"), ("zb-h1", "dp=2,pp=4,mb=4"),
         ("zb-h2", "pp=4,mb=1"), ("zb-h2", "pp=8,mb=8"),
-        ("zb-h2", "pp=4,tp=2,mb=2"), ("zb-h1", "mb=4")]
+        ("zb-h2", "pp=4,tp=2,mb=2"), ("zb-h1", "mb=4"),
+        ("interleaved-1f1b", "pp=4,chunks=2,mb=8"),
+        ("interleaved-1f1b", "pp=2,chunks=4,tp=2,mb=4"),
+        ("looped-bfs", "pp=4,chunks=2,mb=2"), ("looped-bfs", "chunks=2,mb=4"),
+        ("zb-v", "pp=4,mb=8"), ("zb-v", "dp=2,pp=4,mb=1"),
+        ("dualpipe-v", "pp=4,mb=8"), ("dualpipe-v", "pp=2,tp=2,mb=2")]
 LETTERS = {"forward": "F", "input_gradient": "I", "weight_gradient": "W",
            "backward": "B"}
 
@@ -75,9 +81,12 @@ class Schedules(harness.EndToEndTest):
 
     def test_ranks_execute_the_list(self):
         model, data = self.make_deep_model()
-        for schedule in ("1f1b", "zb-h1", "zb-h2"):
-            bundle = harness.compile_bundle(model, self.path(schedule),
-                                            f"pp=4,mb=4,schedule={schedule}")
+        for schedule, chunks in (("1f1b", 1), ("interleaved-1f1b", 2),
+                                 ("looped-bfs", 2), ("zb-h1", 1), ("zb-h2", 1),
+                                 ("zb-v", 2)):
+            bundle = harness.compile_bundle(
+                model, self.path(schedule),
+                f"pp=4,mb=4,schedule={schedule},chunks={chunks}")
             trace = self.path("trace.json")
             harness.train(bundle, model, data, 1, f"--trace={trace}")
             with open(trace) as file:
@@ -92,7 +101,7 @@ class Schedules(harness.EndToEndTest):
                         f"{what['micro_batch']}")
             made = json.loads(harness.succeed(
                 "pmcheck", "schedule", f"--name={schedule}", "--ranks=4",
-                "--microbatches=4"))
+                f"--chunks={chunks}", "--microbatches=4"))
             for rank in range(4):
                 self.assertEqual(ran[rank], made["actions"][rank],
                                  f"{schedule}, rank {rank}")

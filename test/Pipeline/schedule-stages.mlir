@@ -4,9 +4,9 @@
 // The module names the schedule, unless the option does.
 // RUN: sed 's/^module {/module attributes {pm.schedule = "gpipe"} {/' %s | pmopt --pm-schedule | FileCheck %s --check-prefix=GPIPE
 // RUN: sed 's/^module {/module attributes {pm.schedule = "gpipe"} {/' %s | pmopt --pm-schedule=name=1f1b | FileCheck %s --check-prefix=ONE
-// RUN: sed 's/^module {/module attributes {pm.schedule = "zb-v"} {/' %s | not pmopt --pm-schedule 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: sed 's/^module {/module attributes {pm.schedule = "zb-auto"} {/' %s | not pmopt --pm-schedule 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
-// UNKNOWN: error: unknown schedule 'zb-v'; known are gpipe, 1f1b, zb-h1 and zb-h2
+// UNKNOWN: error: unknown schedule 'zb-auto'; known are gpipe, 1f1b, interleaved-1f1b, looped-bfs, zb-h1, zb-h2, zb-v, dualpipe-v
 
 // A stage starts as many micro-batches as there are stages behind it.
 // ONE: pm.role 0 {

@@ -8,7 +8,7 @@
 // RUN: not pmopt %s --pm-apply-strategy=strategy=dp=2,,mb=2 2>&1 | FileCheck %s --check-prefix=EMPTY
 // RUN: not pmopt %s --pm-apply-strategy=strategy=dp=99999999 2>&1 | FileCheck %s --check-prefix=LARGE
 // RUN: not pmopt %s --pm-apply-strategy=strategy=dp=2,ep=2 2>&1 | FileCheck %s --check-prefix=LATER
-// RUN: not pmopt %s --pm-apply-strategy=strategy=schedule=zb-v 2>&1 | FileCheck %s --check-prefix=SCHEDULE
+// RUN: not pmopt %s --pm-apply-strategy=strategy=schedule=zb-auto 2>&1 | FileCheck %s --check-prefix=SCHEDULE
 // RUN: not pmopt %s --pm-apply-strategy=strategy=schedule=fifo 2>&1 | FileCheck %s --check-prefix=FIFO
 // RUN: not pmopt %s --pm-apply-strategy=strategy=schedule=1f1b,schedule=gpipe 2>&1 | FileCheck %s --check-prefix=SCHEDULES
 // RUN: not pmopt %s --pm-apply-strategy=strategy=dp=4096,pp=4096,tp=2 2>&1 | FileCheck %s --check-prefix=RANKS
@@ -17,9 +17,13 @@
 // RUN: not pmopt %s --pm-apply-strategy=strategy=tp=2,sp=2 2>&1 | FileCheck %s --check-prefix=SEQUENCE
 // RUN: pmopt %s --pm-apply-strategy=strategy=tp=2,sp=1 2>&1 | FileCheck %s --check-prefix=NORMS
 // RUN: not pmopt %s --pm-apply-strategy=strategy=dp=3,mb=2 2>&1 | FileCheck %s --check-prefix=BATCH
+// RUN: not pmopt %s --pm-apply-strategy=strategy=pp=2,chunks=0 2>&1 | FileCheck %s --check-prefix=CHUNKS0
+// RUN: not pmopt %s --pm-apply-strategy=strategy=pp=2,chunks=2,chunks=3 2>&1 | FileCheck %s --check-prefix=CHUNKS2
+// RUN: not pmopt %s --pm-apply-strategy=strategy=pp=2,chunks=2 2>&1 | FileCheck %s --check-prefix=CHUNKS1F1B
+// RUN: not pmopt %s --pm-apply-strategy=strategy=pp=2,schedule=zb-v,chunks=4 2>&1 | FileCheck %s --check-prefix=CHUNKSV
 // RUN: not pmopt %s --pm-apply-strategy --pm-apply-strategy 2>&1 | FileCheck %s --check-prefix=AGAIN
 
-// WORD: error: strategy 'dx=2': unknown word 'dx'; known are dp (data parallel ranks), tp (tensor parallel ranks), pp (pipeline stages), mb (micro-batches), zero (0, 1 or 3), sp (0 or 1) and schedule (1f1b, gpipe, zb-h1 or zb-h2)
+// WORD: error: strategy 'dx=2': unknown word 'dx'; known are dp (data parallel ranks), tp (tensor parallel ranks), pp (pipeline ranks), mb (micro-batches), zero (0, 1 or 3), sp (0 or 1), schedule (1f1b, gpipe, interleaved-1f1b, looped-bfs, zb-h1, zb-h2, zb-v or dualpipe-v) and chunks (stages of each pipeline rank)
 // TWICE: error: strategy 'dp=2,dp=4': 'dp' is given twice, as 2 and as '4'
 // ZERO: error: strategy 'dp=0': 'dp' must be at least 1, but is 0
 // NEGATIVE: error: strategy 'dp=-2': 'dp' must be at least 1, but is -2
@@ -29,9 +33,13 @@
 // EMPTY: error: strategy 'dp=2,,mb=2': expected word=size, such as dp=2, but found ''
 // LARGE: error: strategy 'dp=99999999': 'dp' is 99999999, but at most 1048576 are possible
 // LATER: error: strategy 'dp=2,ep=2': 'ep' is a strategy of a later version; this one has dp (data parallel ranks)
-// SCHEDULE: error: strategy 'schedule=zb-v': 'zb-v' is a schedule of a later version; this one has 1f1b, gpipe, zb-h1 and zb-h2
-// FIFO: error: strategy 'schedule=fifo': unknown schedule 'fifo'; known are 1f1b, gpipe, zb-h1 and zb-h2
+// SCHEDULE: error: strategy 'schedule=zb-auto': 'zb-auto' is a schedule of a later version; this one has 1f1b, gpipe, interleaved-1f1b, looped-bfs, zb-h1, zb-h2, zb-v and dualpipe-v
+// FIFO: error: strategy 'schedule=fifo': unknown schedule 'fifo'; known are 1f1b, gpipe, interleaved-1f1b, looped-bfs, zb-h1, zb-h2, zb-v and dualpipe-v
 // SCHEDULES: error: strategy 'schedule=1f1b,schedule=gpipe': 'schedule' is given twice, as '1f1b' and as 'gpipe'
+// CHUNKS0: error: strategy 'pp=2,chunks=0': 'chunks' must be a whole number from 1 on, but is '0'
+// CHUNKS2: error: strategy 'pp=2,chunks=2,chunks=3': 'chunks' is given twice, as 2 and as '3'
+// CHUNKS1F1B: error: strategy 'pp=2,chunks=2': 1f1b has 1 chunk on each rank, but chunks is 2; interleaved-1f1b and looped-bfs take any number, zb-v and dualpipe-v take 2
+// CHUNKSV: error: strategy 'pp=2,schedule=zb-v,chunks=4': zb-v has 2 chunks on each rank, but chunks is 4; interleaved-1f1b and looped-bfs take other numbers
 // STAGE2: error: strategy 'dp=2,zero=2': 'zero=2' is a strategy of a later version; this one has 0, 1 (moments in pieces over dp) and 3 (parameters too)
 // STAGE: error: strategy 'dp=2,zero=4': 'zero' must be 0, 1 (moments in pieces over dp) or 3 (parameters too), but is '4'
 // SEQUENCE: error: strategy 'tp=2,sp=2': 'sp' must be 0 or 1 (the sequence in pieces over tp between the blocks that tp divides), but is '2'
