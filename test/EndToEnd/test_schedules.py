@@ -39,7 +39,7 @@ class Schedules(harness.EndToEndTest):
         for turn, name in enumerate(harness.MODELS):
             reference = harness.Reference(name)
             data = reference.write_data(self.path("data.safetensors"))
-            # Each mesh with two models, and gpt2, whose table is tied, with all.
+            # Each mesh with one model, and gpt2, whose table is tied, with all.
             meshes = SMALL if name == "gpt2" else [SMALL[turn % len(SMALL)]]
             for number, (schedule, mesh) in enumerate(meshes):
                 with self.subTest(f"{name} {schedule} {mesh}"):
