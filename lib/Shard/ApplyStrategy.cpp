@@ -121,6 +121,7 @@ private:
         whole.op->emitRemark("tp=")
             << tp << " leaves this attention whole: its heads come from "
             << whole.reason;
+      warnOfIdleRanks(found);
       any |= llvm::any_of(found.groups, [&](const CutGroup &group) {
         return group.isCutOver(tp);
       });
@@ -154,6 +155,24 @@ private:
     return success();
   }
 
+  /// Tells once where ranks get no piece of an attention.
+  void warnOfIdleRanks(const TensorParallelism &found) {
+    for (const CutGroup &group : found.groups) {
+      if (group.keyHeads == 0 || !group.isUneven(tp))
+        continue;
+      int64_t share = llvm::divideCeil(group.units(), tp);
+      int64_t busy = llvm::divideCeil(group.units(), share);
+      if (busy == tp)
+        continue;
+      group.anchor->emitWarning("tp=")
+          << tp << " leaves " << tp - busy << " of " << tp
+          << " ranks without a part of this attention, whose " << group.units()
+          << (group.keyHeads > 1 ? " key-value heads" : " query heads")
+          << " stay whole";
+      return;
+    }
+  }
+
   void makeMesh(const Strategy &strategy) {
     OpBuilder builder(&getContext());
     builder.setInsertionPointToStart(getOperation().getBody());
@@ -180,8 +199,9 @@ private:
                        builder.getArrayAttr(axes));
   }
 
-  /// The axes that cut a parameter.
-  pm::DimShardingAttr getTensorAxes(bool ofKeyHeads) {
+  /// The axes that cut a parameter, in blocks of the given size where that is
+  /// not the ceiling of the division (0).
+  pm::DimShardingAttr getTensorAxes(bool ofKeyHeads, int64_t block = 0) {
     auto axis = [&](StringRef name) {
       return StringAttr::get(&getContext(), name);
     };
@@ -192,7 +212,8 @@ private:
       axes = {axis(keyAxisName)};
     else
       axes = {axis(keyAxisName), axis(groupAxisName)};
-    return pm::DimShardingAttr::get(&getContext(), axes);
+    return pm::DimShardingAttr::get(&getContext(), axes, /*open=*/false,
+                                    /*priority=*/0, block);
   }
 
   /// The shardings of parameters by their names: what tp cuts.
@@ -210,8 +231,11 @@ private:
         SmallVector<pm::DimShardingAttr> dims(
             type.getRank(), pm::DimShardingAttr::get(&getContext()));
         // Where tp divides the key-value heads they need no axis of their own.
-        bool shared = cut.ofKeyHeads && group.keyHeads % tp != 0;
-        dims[cut.dim] = getTensorAxes(shared);
+        bool shared = cut.ofKeyHeads && group.sharesKeyHeads(tp);
+        int64_t size = type.getDimSize(cut.dim);
+        int64_t block = shared ? 0 : group.blockSize(size, tp);
+        bool isCeiling = block == 0 || block == (size + tp - 1) / tp;
+        dims[cut.dim] = getTensorAxes(shared, isCeiling ? 0 : block);
         auto state = function.getArgAttrOfType<pm::StateAttr>(
             cut.parameter.getArgNumber(), pm::kStateAttr);
         shardings.try_emplace(state.getName().getValue(),

@@ -14,30 +14,21 @@ using namespace pipemesh;
 // Sizes
 //===----------------------------------------------------------------------===//
 
-/// Whether the key-value heads can be cut over tp, or shared by groups of its
-/// ranks.
-static bool keyHeadsFit(const CutGroup &group, int64_t tp) {
-  return group.keyHeads == 0 || group.keyHeads % tp == 0 ||
-         tp % group.keyHeads == 0;
-}
-
-static bool sharesKeyHeads(const CutGroup &group, int64_t tp) {
-  return group.keyHeads != 0 && group.keyHeads % tp != 0;
-}
-
 int64_t TensorParallelism::keyAxisSize(int64_t tp) const {
   for (const CutGroup &group : groups)
-    if (sharesKeyHeads(group, tp))
+    if (group.sharesKeyHeads(tp))
       return group.keyHeads;
   return 0;
 }
 
-/// The first group that shares its key-value heads by ranks, and differs in
-/// their number from `keyAxis`.
+/// The first attention whose key-value heads do not lie on "tp.kv".
 static const CutGroup *findOtherKeyAxis(ArrayRef<CutGroup> groups, int64_t tp,
                                         int64_t keyAxis) {
+  if (keyAxis == 0)
+    return nullptr;
   for (const CutGroup &group : groups)
-    if (sharesKeyHeads(group, tp) && group.keyHeads != keyAxis)
+    if (group.sharesKeyHeads(tp) ? group.keyHeads != keyAxis
+                                 : group.keyHeads != 0 && group.isUneven(tp))
       return &group;
   return nullptr;
 }
@@ -45,8 +36,7 @@ static const CutGroup *findOtherKeyAxis(ArrayRef<CutGroup> groups, int64_t tp,
 static bool fits(const TensorParallelism &found, int64_t tp) {
   return llvm::all_of(found.groups,
                       [&](const CutGroup &group) {
-                        return group.isVocabulary ||
-                               (group.isCutOver(tp) && keyHeadsFit(group, tp));
+                        return group.isVocabulary || group.isCutOver(tp);
                       }) &&
          !findOtherKeyAxis(found.groups, tp, found.keyAxisSize(tp));
 }
@@ -63,25 +53,18 @@ LogicalResult TensorParallelism::check(int64_t tp) const {
   for (int64_t size = 1; size <= largest; ++size)
     if (fits(*this, size))
       sizes += (sizes.empty() ? "" : ", ") + llvm::itostr(size);
-  for (const CutGroup &group : groups) {
-    if (group.isVocabulary)
-      continue;
-    if (!group.isCutOver(tp))
+  for (const CutGroup &group : groups)
+    if (!group.isVocabulary && !group.isCutOver(tp))
       return emitError(group.anchor->getLoc())
-             << "tp=" << tp << " does not divide the " << group.parts << " "
-             << group.what << "; tp can be " << sizes;
-    if (!keyHeadsFit(group, tp))
-      return emitError(group.anchor->getLoc())
-             << "tp=" << tp << " neither divides the " << group.keyHeads
-             << " key-value heads of " << group.keyHeadsOf
-             << " nor is a multiple of them; tp can be " << sizes;
-  }
+             << "tp=" << tp
+             << (group.parts < tp ? " is more than" : " does not divide")
+             << " the " << group.parts << " " << group.what << "; tp can be "
+             << sizes;
   const CutGroup *other = findOtherKeyAxis(groups, tp, keyAxisSize(tp));
   return emitError(other->anchor->getLoc())
-         << "tp=" << tp << " is a multiple of the " << other->keyHeads
-         << " key-value heads of " << other->keyHeadsOf << " and of the "
-         << keyAxisSize(tp)
-         << " of another attention, which one axis cannot cut; tp can be "
+         << "tp=" << tp << " is cut for the " << keyAxisSize(tp)
+         << " key-value heads of one attention, which does not cut the "
+         << other->keyHeads << " of " << other->keyHeadsOf << "; tp can be "
          << sizes;
 }
 
@@ -155,6 +138,11 @@ bool Finder::add(Operation *anchor, const CutTrace &trace, std::string what) {
   group.cuts = trace.cuts;
   group.what = std::move(what);
   group.parts = trace.parts;
+  // What is split or joined by the way can only be cut evenly.
+  group.mayBeUneven = llvm::all_of(trace.cuts, [&](const ParameterCut &cut) {
+    return cast<RankedTensorType>(cut.parameter.getType()).getDimSize(cut.dim) ==
+           trace.parts;
+  });
   return true;
 }
 
@@ -163,12 +151,11 @@ void Finder::addVocabulary(Operation *anchor, Value value, unsigned dim) {
   CutTrace trace(dependence, failures);
   if (!trace.follow(value, dim) || trace.cuts.empty())
     return;
-  // What is split by the way can only be cut evenly.
   int64_t size = cast<RankedTensorType>(value.getType()).getDimSize(dim);
   if (!add(anchor, trace, "tokens"))
     return;
   found.groups.back().isVocabulary = true;
-  found.groups.back().mayBeUneven = trace.parts == size;
+  found.groups.back().mayBeUneven &= trace.parts == size;
 }
 
 void Finder::setKeyHeads(CutGroup &group, pm::AttentionOp op) {

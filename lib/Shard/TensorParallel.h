@@ -41,12 +41,30 @@ struct CutGroup {
   int64_t keyHeads = 0;
   std::string keyHeadsOf;
   /// A vocabulary is cut where that can be done, and never refused. With
-  /// `mayBeUneven` its last pieces may be smaller.
+  /// `mayBeUneven` the last pieces may be smaller.
   bool isVocabulary = false, mayBeUneven = false;
 
-  /// Whether `tp` ranks get a piece each.
+  /// What stays together on a rank: key-value heads with their query heads, or
+  /// query heads that share one key-value head, or single columns.
+  int64_t units() const { return keyHeads > 1 ? keyHeads : parts; }
+  /// Whether groups of ranks share key-value heads: tp is a multiple of them.
+  bool sharesKeyHeads(int64_t tp) const {
+    return keyHeads != 0 && keyHeads % tp != 0 && tp % keyHeads == 0 &&
+           parts % tp == 0;
+  }
+  /// Whether the pieces of `tp` ranks are not all of the same size.
+  bool isUneven(int64_t tp) const {
+    return units() % tp != 0 && !sharesKeyHeads(tp);
+  }
+  /// Whether it can be cut over `tp` ranks. There may be fewer key-value heads
+  /// than ranks, but not fewer query heads.
   bool isCutOver(int64_t tp) const {
-    return parts % tp == 0 || (mayBeUneven && parts >= tp);
+    return !isUneven(tp) || ((mayBeUneven || keyHeads != 0) && parts >= tp);
+  }
+  /// Elements of a rank's piece of a dimension of that size.
+  int64_t blockSize(int64_t size, int64_t tp) const {
+    int64_t share = (units() + tp - 1) / tp;
+    return isUneven(tp) ? size / units() * share : size / tp;
   }
 };
 
@@ -60,8 +78,8 @@ struct TensorParallelism {
   llvm::SmallVector<CutGroup> groups;
   llvm::SmallVector<WholeAttention> whole;
 
-  /// The number of key-value heads that tp is a multiple of and does not
-  /// divide: the size of the axis "tp.kv". 0 where one axis does.
+  /// The number of key-value heads that groups of ranks share: the size of the
+  /// axis "tp.kv". 0 where one axis does.
   int64_t keyAxisSize(int64_t tp) const;
   /// Fails, with an error that names what does not divide and the sizes that
   /// do, when the groups cannot be cut in `tp` pieces.
