@@ -13,6 +13,8 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/MathExtras.h"
+#include <optional>
 
 namespace pipemesh {
 #define GEN_PASS_DEF_APPLYSTRATEGYPASS
@@ -71,29 +73,54 @@ private:
     }
   }
 
+  /// Every rank and micro-batch gets equally many rows, the last ones fewer or
+  /// none.
   LogicalResult checkBatch(const Strategy &strategy) {
     int64_t dp = strategy.sizeOf("dp"), mb = strategy.sizeOf("mb");
     WalkResult result = getOperation().walk([&](func::FuncOp function) {
+      std::optional<int64_t> seen;
       bool ok = true;
       forEachBatchInput(function, [&](unsigned index, RankedTensorType type) {
         int64_t batch = type.getDimSize(0);
-        if (!ok || batch % (dp * mb) == 0)
+        if (!ok || seen == batch || batch == 0)
           return;
-        ok = false;
-        std::string divisors;
-        for (int64_t size = 1; size <= batch; ++size)
-          if (batch % size == 0)
-            divisors += (divisors.empty() ? "" : ", ") + llvm::itostr(size);
-        auto name =
-            function.getArgAttrOfType<StringAttr>(index, pm::kInputAttr);
-        function.emitError("the batch of ")
-            << batch << " in '" << name.getValue()
-            << "' does not divide into dp=" << dp << " times mb=" << mb << " = "
-            << dp * mb << " equal parts; dp times mb can be " << divisors;
+        seen = batch;
+        StringRef name =
+            function.getArgAttrOfType<StringAttr>(index, pm::kInputAttr)
+                .getValue();
+        if (batch < dp * mb) {
+          ok = false;
+          function.emitError("the batch of ")
+              << batch << " in '" << name << "' has fewer rows than dp=" << dp
+              << " times mb=" << mb << " = " << dp * mb
+              << " parts; dp times mb can be 1 to " << batch;
+        } else {
+          warnOfEmptyParts(function, name, batch, dp, mb);
+        }
       });
       return ok ? WalkResult::advance() : WalkResult::interrupt();
     });
     return failure(result.wasInterrupted());
+  }
+
+  /// Tells where rounding up leaves the last ones nothing: of 9 rows over 8
+  /// ranks, five have some.
+  static void warnOfEmptyParts(func::FuncOp function, StringRef name,
+                               int64_t batch, int64_t dp, int64_t mb) {
+    int64_t rows = llvm::divideCeil(batch, dp * mb);
+    int64_t ranks = llvm::divideCeil(batch, rows * mb);
+    int64_t parts = llvm::divideCeil(batch, rows);
+    if (ranks < dp)
+      function.emitWarning("dp=")
+          << dp << " leaves " << dp - ranks << " of " << dp
+          << " ranks without a row of the batch of " << batch << " in '" << name
+          << "', since " << (mb == 1 ? "each" : "each micro-batch")
+          << " takes " << rows;
+    else if (parts < mb)
+      function.emitWarning("mb=")
+          << mb << " leaves " << mb - parts << " of " << mb
+          << " micro-batches without a row of the batch of " << batch
+          << " in '" << name << "', since each takes " << rows;
   }
 
   /// Finds what tp cuts in each function, or says which size would do.

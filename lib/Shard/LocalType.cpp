@@ -20,47 +20,40 @@ Axes pipemesh::activeAxes(ArrayRef<StringAttr> axes, const MeshAxes &mesh,
   return active;
 }
 
+int64_t pipemesh::blockOf(int64_t size, const DimCut &cut, const MeshAxes &mesh,
+                          bool temporal) {
+  int64_t blocks = 1, microBatches = 1;
+  for (StringAttr axis : cut.axes) {
+    blocks *= mesh.sizeOf(axis);
+    if (mesh.isTemporal(axis))
+      microBatches *= mesh.sizeOf(axis);
+  }
+  int64_t block =
+      cut.block && blocks > 1 ? cut.block : llvm::divideCeil(size, blocks);
+  return temporal ? block : block * microBatches;
+}
+
 FailureOr<RankedTensorType> pipemesh::localTypeOf(Location loc,
                                                   RankedTensorType global,
                                                   const ValueSharding &sharding,
                                                   const MeshAxes &mesh,
                                                   bool temporal) {
-  SmallVector<int64_t> shape(global.getShape());
+  SmallVector<int64_t> shape;
   for (auto [dim, cut] : llvm::enumerate(sharding.dims)) {
-    const Axes &axes = cut.axes;
-    bool anyTemporal = llvm::any_of(
-        axes, [&](StringAttr axis) { return mesh.isTemporal(axis); });
-    if (!anyTemporal) {
-      int64_t blocks = 1;
-      for (StringAttr axis : axes)
-        blocks *= mesh.sizeOf(axis);
-      shape[dim] = cut.block && blocks > 1
-                       ? cut.block
-                       : llvm::divideCeil(shape[dim], blocks);
-      continue;
-    }
-    bool behindTemporal = false;
-    for (StringAttr axis : axes) {
+    bool isBehindTemporal = false;
+    for (StringAttr axis : cut.axes) {
+      if (mesh.sizeOf(axis) == 1)
+        continue;
       // A rank's micro-batches lie one behind the other: together they are one
       // block only if no spatial axis cuts within a micro-batch.
-      if (behindTemporal && !mesh.isTemporal(axis))
+      if (isBehindTemporal && !mesh.isTemporal(axis))
         return LogicalResult(
             emitError(loc)
             << "axis '" << axis.getValue() << "' cuts dimension " << dim
             << " within a micro-batch; put temporal axes behind spatial ones");
-      behindTemporal |= mesh.isTemporal(axis);
-      if (mesh.isTemporal(axis) && !temporal)
-        continue;
-      int64_t size = mesh.sizeOf(axis);
-      if (shape[dim] % size != 0)
-        return LogicalResult(emitError(loc)
-                             << "axis '" << axis.getValue() << "' of size "
-                             << size << " does not divide dimension " << dim
-                             << " of size " << global.getDimSize(dim)
-                             << " of a value of type " << global
-                             << "; every micro-batch must have the same size");
-      shape[dim] /= size;
+      isBehindTemporal |= mesh.isTemporal(axis);
     }
+    shape.push_back(blockOf(global.getDimSize(dim), cut, mesh, temporal));
   }
-  return RankedTensorType::get(shape, global.getElementType());
+  return global.clone(shape);
 }

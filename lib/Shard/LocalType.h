@@ -16,9 +16,14 @@ bool isPerMicroBatch(mlir::FunctionOpInterface function);
 Axes activeAxes(llvm::ArrayRef<mlir::StringAttr> axes, const MeshAxes &mesh,
                 bool temporal);
 
-/// The global type with each dimension divided by its active axes, rounded up:
-/// the last blocks may be short or empty. Micro-batches must be equal; where
-/// they are not, reports it at `loc`.
+/// How much of a dimension of that size a rank has here: a block, the last of
+/// which may be short or empty, or the blocks of all its micro-batches, which
+/// lie one behind the other.
+int64_t blockOf(int64_t size, const DimCut &cut, const MeshAxes &mesh,
+                bool temporal);
+
+/// The type of what a rank has of a value here. A spatial axis cannot cut within
+/// a micro-batch; where one does, reports it at `loc`.
 mlir::FailureOr<mlir::RankedTensorType>
 localTypeOf(mlir::Location loc, mlir::RankedTensorType global,
             const ValueSharding &sharding, const MeshAxes &mesh, bool temporal);

@@ -11,11 +11,8 @@ using namespace pipemesh;
 bool pipemesh::isUneven(int64_t size, ArrayRef<StringAttr> axes, int64_t block,
                         const MeshAxes &mesh) {
   int64_t blocks = 1;
-  for (StringAttr axis : axes) {
-    if (mesh.isTemporal(axis))
-      return false;
+  for (StringAttr axis : axes)
     blocks *= mesh.sizeOf(axis);
-  }
   return block && blocks > 1 ? block * blocks != size : size % blocks != 0;
 }
 

@@ -9,8 +9,8 @@
 
 namespace pipemesh {
 
-/// Whether spatial axes cut a dimension of that size into blocks of which the
-/// last ones are short or empty; `block` is that of a `DimCut`.
+/// Whether the axes cut a dimension of that size into blocks of which the last
+/// ones are short or empty; `block` is that of a `DimCut`.
 bool isUneven(int64_t size, llvm::ArrayRef<mlir::StringAttr> axes,
               int64_t block, const MeshAxes &mesh);
 

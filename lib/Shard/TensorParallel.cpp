@@ -41,18 +41,32 @@ static bool fits(const TensorParallelism &found, int64_t tp) {
          !findOtherKeyAxis(found.groups, tp, found.keyAxisSize(tp));
 }
 
-LogicalResult TensorParallelism::check(int64_t tp) const {
-  if (fits(*this, tp))
-    return success();
-  // No size beyond the smallest number of parts works.
+/// The sizes that fit, "1 to 4, 6". None beyond the smallest number of parts
+/// does.
+static std::string listSizes(const TensorParallelism &found) {
   int64_t largest = std::numeric_limits<int64_t>::max();
-  for (const CutGroup &group : groups)
+  for (const CutGroup &group : found.groups)
     if (!group.isVocabulary)
       largest = std::min(largest, group.parts);
   std::string sizes;
-  for (int64_t size = 1; size <= largest; ++size)
-    if (fits(*this, size))
-      sizes += (sizes.empty() ? "" : ", ") + llvm::itostr(size);
+  for (int64_t first = 1; first <= largest; ++first) {
+    if (!fits(found, first))
+      continue;
+    int64_t last = first;
+    while (last < largest && fits(found, last + 1))
+      ++last;
+    sizes += (sizes.empty() ? "" : ", ") + llvm::itostr(first);
+    if (last != first)
+      sizes += (last == first + 1 ? ", " : " to ") + llvm::itostr(last);
+    first = last;
+  }
+  return sizes;
+}
+
+LogicalResult TensorParallelism::check(int64_t tp) const {
+  if (fits(*this, tp))
+    return success();
+  std::string sizes = listSizes(*this);
   for (const CutGroup &group : groups)
     if (!group.isVocabulary && !group.isCutOver(tp))
       return emitError(group.anchor->getLoc())
@@ -161,6 +175,9 @@ void Finder::addVocabulary(Operation *anchor, Value value, unsigned dim) {
 void Finder::setKeyHeads(CutGroup &group, pm::AttentionOp op) {
   group.keyHeads = op.getKey().getType().getDimSize(2);
   group.keyHeadsOf = nameOf(op);
+  // Pieces of whole heads, if heads are what the way can be cut in.
+  group.mayBeUneven =
+      group.parts == op.getQuery().getType().getDimSize(/*heads=*/2);
 }
 
 void Finder::addAttention(pm::AttentionOp op) {

@@ -41,7 +41,7 @@ struct CutGroup {
   int64_t keyHeads = 0;
   std::string keyHeadsOf;
   /// A vocabulary is cut where that can be done, and never refused. With
-  /// `mayBeUneven` the last pieces may be smaller.
+  /// `mayBeUneven` the last pieces may be smaller, or empty.
   bool isVocabulary = false, mayBeUneven = false;
 
   /// What stays together on a rank: key-value heads with their query heads, or
@@ -54,12 +54,12 @@ struct CutGroup {
   }
   /// Whether the pieces of `tp` ranks are not all of the same size.
   bool isUneven(int64_t tp) const {
-    return units() % tp != 0 && !sharesKeyHeads(tp);
+    return (units() % tp != 0 || parts % tp != 0) && !sharesKeyHeads(tp);
   }
   /// Whether it can be cut over `tp` ranks. There may be fewer key-value heads
   /// than ranks, but not fewer query heads.
   bool isCutOver(int64_t tp) const {
-    return !isUneven(tp) || ((mayBeUneven || keyHeads != 0) && parts >= tp);
+    return !isUneven(tp) || (mayBeUneven && parts >= tp);
   }
   /// Elements of a rank's piece of a dimension of that size.
   int64_t blockSize(int64_t size, int64_t tp) const {

@@ -93,6 +93,13 @@ void Rank::copyIn(int64_t index, int64_t microBatch, const void *whole) {
              });
 }
 
+void Rank::feed(int64_t index, int64_t microBatch, const void *whole) {
+  if (options.poison)
+    std::memset(slot(index, microBatch), poisonByte,
+                program.role.buffers[index].bytes);
+  copyIn(index, microBatch, whole);
+}
+
 void copyOutOf(const Mesh &mesh, const BufferInfo &buffer, int64_t rank,
                int64_t microBatch, const std::byte *local, std::byte *whole) {
   uint64_t size = elementSize(buffer.dtype);

@@ -117,6 +117,10 @@ public:
   /// row-major order.
   void copyIn(int64_t buffer, int64_t microBatch, const void *whole);
 
+  /// The same of an input, of which anything may lie behind short blocks: with
+  /// `poison`, bits that are no number.
+  void feed(int64_t buffer, int64_t microBatch, const void *whole);
+
   /// Element 0 of the named float32 buffer.
   float readScalar(const std::string &buffer) const;
 

@@ -275,11 +275,7 @@ int runFunction(const Options &options, const std::atomic<int> *interrupts,
   job.stepEveryRank([&](Rank &rank) {
     for (const TensorInfo &argument : manifest.arguments) {
       int64_t index = rank.getProgram().info.find(argument.buffer);
-      // What lies behind short blocks may hold anything.
-      if (options.poison)
-        std::memset(rank.slot(index, 0), 0xff,
-                    rank.getProgram().info.buffers[index].bytes);
-      rank.copyIn(index, 0, file->find(argument.name)->data);
+      rank.feed(index, 0, file->find(argument.name)->data);
     }
     rank.runStep(0);
   });

@@ -148,7 +148,7 @@ void Session::feed(Rank &rank, const Batch &batch) {
     if (buffer.role == "input_ids" || buffer.role == "labels") {
       const auto &ids = buffer.role == "labels" ? batch.labels : batch.inputIds;
       for (uint64_t slot = 0; slot < buffer.slots; ++slot)
-        rank.copyIn(i, slot, ids.data());
+        rank.feed(i, slot, ids.data());
       continue;
     }
     double value = 0;

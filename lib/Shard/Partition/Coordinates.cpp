@@ -90,7 +90,7 @@ Value Partitioner::blockIndex(Location loc, ArrayRef<StringAttr> axes) {
 }
 
 Value Partitioner::offsetOf(Location loc, const Cut &cut) {
-  if (!cut.isCut())
+  if (cut.axes.empty())
     return constantI32(loc, 0);
   int64_t block = cut.block - isSeeded(Fault::OffByOneBlock);
   return stablehlo::MulOp::create(builder, loc, blockIndex(loc, cut.axes),

@@ -14,12 +14,14 @@ using namespace pipemesh;
 
 static constexpr double kNever = std::numeric_limits<double>::infinity();
 
-ValueSharding Partitioner::onlyCutting(const ValueSharding &sharding) const {
+ValueSharding Partitioner::onlyCutting(RankedTensorType global,
+                                       const ValueSharding &sharding) {
   ValueSharding list = sharding;
-  for (DimCut &dim : list.dims) {
-    dim.axes = cutting(dim.axes);
-    if (dim.axes.empty())
-      dim.block = 0;
+  for (auto [size, dim] : llvm::zip(global.getShape(), list.dims)) {
+    Cut cut = cutOf(size, dim);
+    bool isCeiling = cut.axes.empty() ||
+                     cut.block == int64_t(llvm::divideCeil(size, cut.blocks));
+    dim = {cut.axes, isCeiling ? 0 : cut.block};
   }
   list.partial = cutting(list.partial);
   return list;
@@ -27,7 +29,7 @@ ValueSharding Partitioner::onlyCutting(const ValueSharding &sharding) const {
 
 void Partitioner::keep(Value original, const ValueSharding &sharding,
                        Value value) {
-  forms[original].push_back({onlyCutting(sharding), value, phase});
+  forms[original].push_back({sharding, value, phase});
 }
 
 SmallVector<Partitioner::Form, 2>
@@ -45,7 +47,7 @@ Partitioner::formsOf(Value original, const ValueSharding &to) {
   auto keepsPadding = [&](const Form &form) {
     for (size_t dim = 0; dim < shape.size(); ++dim)
       if (cutOf(shape[dim], to.dims[dim]).isUneven() &&
-          !form.sharding.dims[dim].axes.empty() &&
+          !cutting(form.sharding.dims[dim].axes).empty() &&
           form.sharding.dims[dim] != own.dims[dim])
         return false;
     return true;
@@ -61,7 +63,8 @@ Partitioner::formsOf(Value original, const ValueSharding &to) {
 double Partitioner::secondsBetween(RankedTensorType global,
                                    const ValueSharding &from,
                                    const ValueSharding &to) {
-  ValueSharding source = onlyCutting(from), target = onlyCutting(to);
+  ValueSharding source = onlyCutting(global, from),
+                target = onlyCutting(global, to);
   if (source == target)
     return 0;
   std::string error;
@@ -108,16 +111,16 @@ double Partitioner::secondsToBring(Operation *op, Value original,
                                    const ValueSharding &to) {
   if (isGenerated(original, to))
     return 0;
-  ValueSharding target = onlyCutting(to);
+  RankedTensorType type = globalTypeOf(original);
+  ValueSharding target = onlyCutting(type, to);
   for (Operation *user : original.getUsers())
     if (auto reshard = dyn_cast<pm::ReshardOp>(user))
       if (user->getBlock() == op->getBlock() &&
-          onlyCutting(ValueSharding(reshard.getTarget())) == target)
+          onlyCutting(type, ValueSharding(reshard.getTarget())) == target)
         return 0;
   double least = kNever;
   for (const Form &form : formsOf(original, to))
-    least = std::min(
-        least, secondsBetween(globalTypeOf(original), form.sharding, to));
+    least = std::min(least, secondsBetween(type, form.sharding, to));
   return least;
 }
 
@@ -132,10 +135,11 @@ double Partitioner::secondsToUsers(Value original, const ValueSharding &made) {
   RankedTensorType type = globalTypeOf(original);
   SmallVector<ValueSharding, 2> wanted;
   if (isReadAsItIs(original))
-    wanted.push_back(onlyCutting(shardingOf(original)));
+    wanted.push_back(onlyCutting(type, shardingOf(original)));
   for (Operation *user : original.getUsers())
     if (auto reshard = dyn_cast<pm::ReshardOp>(user)) {
-      ValueSharding target = onlyCutting(ValueSharding(reshard.getTarget()));
+      ValueSharding target =
+          onlyCutting(type, ValueSharding(reshard.getTarget()));
       if (!llvm::is_contained(wanted, target))
         wanted.push_back(target);
     }

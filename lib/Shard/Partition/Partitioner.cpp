@@ -105,8 +105,7 @@ Cut Partitioner::cutOf(int64_t size, const DimCut &dim) {
   cut.size = size;
   for (StringAttr axis : cut.axes)
     cut.blocks *= mesh.sizeOf(axis);
-  cut.block =
-      dim.block && cut.isCut() ? dim.block : llvm::divideCeil(size, cut.blocks);
+  cut.block = blockOf(size, dim, mesh, temporal);
   return cut;
 }
 

@@ -31,9 +31,11 @@ struct Cut {
   /// Of the whole dimension, of a rank's block, and the number of blocks.
   int64_t size = 0, block = 0, blocks = 1;
 
-  bool isCut() const { return !axes.empty(); }
+  /// One block may be longer than the dimension too: that of a rank's
+  /// micro-batches.
+  bool isCut() const { return !axes.empty() || block != size; }
   /// Whether the last blocks are short or empty.
-  bool isUneven() const { return isCut() && block * blocks != size; }
+  bool isUneven() const { return block * blocks != size; }
 };
 
 class Partitioner {
@@ -201,8 +203,9 @@ private:
 
   llvm::LogicalResult check(mlir::Value value);
   llvm::LogicalResult convert(mlir::Operation *op);
-  /// Without the axes that do not cut here.
-  ValueSharding onlyCutting(const ValueSharding &sharding) const;
+  /// Without the axes that do not cut here, in the blocks of those that do.
+  ValueSharding onlyCutting(mlir::RankedTensorType global,
+                            const ValueSharding &sharding);
   /// The forms that can be read here and may become `to`, its own one first.
   llvm::SmallVector<Form, 2> formsOf(mlir::Value original,
                                      const ValueSharding &to);

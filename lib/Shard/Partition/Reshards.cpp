@@ -35,6 +35,8 @@ Value Partitioner::allReduce(Location loc, Value value, pm::ReductionKind kind,
 
 Value Partitioner::allGather(Location loc, Value value, unsigned dim,
                              int64_t size, ArrayRef<StringAttr> axes) {
+  if (axes.empty())
+    return value;
   auto type = cast<RankedTensorType>(value.getType());
   SmallVector<int64_t> shape(type.getShape());
   shape[dim] = size;
@@ -204,7 +206,8 @@ void ReshardWalk::take(const ReshardStep &step) {
 
 Value Partitioner::reshard(Operation *op, Value value, RankedTensorType global,
                            const ValueSharding &from, const ValueSharding &to) {
-  ValueSharding source = onlyCutting(from), target = onlyCutting(to);
+  ValueSharding source = onlyCutting(global, from),
+                target = onlyCutting(global, to);
   std::string error;
   auto steps = reshards.find(global, source, target, error);
   if (failed(steps)) {
@@ -212,10 +215,27 @@ Value Partitioner::reshard(Operation *op, Value value, RankedTensorType global,
         << from.toAttr(mesh) << " to " << to.toAttr(mesh) << ": " << error;
     return {};
   }
+  // All of a dimension may lie in one longer block, that of micro-batches.
+  auto takeFirst = [&](const ValueSharding &sharding, bool isLonger) {
+    SmallVector<Window> windows;
+    for (auto [size, dim] : llvm::zip(global.getShape(), sharding.dims)) {
+      Cut cut = cutOf(size, dim), whole = cut;
+      if (cut.axes.empty())
+        whole.block = size;
+      windows.push_back(isLonger ? Window{whole, cut} : Window{cut, whole});
+    }
+    if (llvm::any_of(windows, [](const Window &window) {
+          return window.before.block != window.after.block;
+        }))
+      value = sliceWindows(op->getLoc(), value, windows);
+  };
+  takeFirst(from, /*isLonger=*/false);
   ReshardWalk walk(*this, op->getLoc(), value, global, source);
   for (const ReshardStep &step : **steps)
     walk.take(step);
-  return walk.finish();
+  value = walk.finish();
+  takeFirst(to, /*isLonger=*/true);
+  return value;
 }
 
 static LogicalResult convertReshard(Partitioner &p, pm::ReshardOp op) {

@@ -43,8 +43,7 @@ void FactorChooser::readDim(const RuleInfo &rule, const RuleInfo::Dim &dim,
   int64_t minor = 1;
   for (unsigned other = position + 1; other <= last; ++other)
     minor *= sizeOf(other);
-  bool isEven = !cut.block && dim.size % cut.pieces == 0;
-  if (minor == 1 && (isEven || !cut.isTemporal)) {
+  if (minor == 1) {
     // Sizes of an exchanged factor may differ: each has its own blocks.
     if (cut.block && sizeOf(position) != dim.size)
       return add(dim.factors[position],
@@ -52,7 +51,7 @@ void FactorChooser::readDim(const RuleInfo &rule, const RuleInfo::Dim &dim,
     return add(dim.factors[position], id);
   }
   int64_t block = blockOf(dim.size, cut), rest = sizeOf(position);
-  if (minor > 0 && block % minor == 0 && (isEven || !cut.isTemporal)) {
+  if (minor > 0 && block % minor == 0) {
     SmallVector<uint8_t, 8> axes(cut.axes);
     return add(dim.factors[position],
                cuts.get(axes, canonical(block / minor, rest, cut.pieces)));
