@@ -76,9 +76,10 @@ LogicalResult TensorParallelism::check(int64_t tp) const {
              << sizes;
   const CutGroup *other = findOtherKeyAxis(groups, tp, keyAxisSize(tp));
   return emitError(other->anchor->getLoc())
-         << "tp=" << tp << " is cut for the " << keyAxisSize(tp)
-         << " key-value heads of one attention, which does not cut the "
-         << other->keyHeads << " of " << other->keyHeadsOf << "; tp can be "
+         << "tp=" << tp << " lets groups of ranks share the "
+         << keyAxisSize(tp) << " key-value heads of one attention, which does "
+         << "not suit the " << other->keyHeads << " of " << other->keyHeadsOf
+         << "; tp can be "
          << sizes;
 }
 

@@ -16,7 +16,10 @@
 // RUN: not pmopt %s --pm-apply-strategy=strategy=dp=2,zero=4 2>&1 | FileCheck %s --check-prefix=STAGE
 // RUN: not pmopt %s --pm-apply-strategy=strategy=tp=2,sp=2 2>&1 | FileCheck %s --check-prefix=SEQUENCE
 // RUN: pmopt %s --pm-apply-strategy=strategy=tp=2,sp=1 2>&1 | FileCheck %s --check-prefix=NORMS
-// RUN: not pmopt %s --pm-apply-strategy=strategy=dp=3,mb=2 2>&1 | FileCheck %s --check-prefix=BATCH
+// RUN: not pmopt %s --pm-apply-strategy=strategy=dp=3,mb=4 2>&1 | FileCheck %s --check-prefix=BATCH
+// RUN: pmopt %s --pm-apply-strategy=strategy=dp=5 2>&1 | FileCheck %s --check-prefix=IDLE
+// RUN: pmopt %s --pm-apply-strategy=strategy=dp=3,mb=2 2>&1 | FileCheck %s --check-prefix=PARTS
+// RUN: pmopt %s --pm-apply-strategy=strategy=mb=5 2>&1 | FileCheck %s --check-prefix=EMPTYPART
 // RUN: not pmopt %s --pm-apply-strategy=strategy=pp=2,chunks=0 2>&1 | FileCheck %s --check-prefix=CHUNKS0
 // RUN: not pmopt %s --pm-apply-strategy=strategy=pp=2,chunks=2,chunks=3 2>&1 | FileCheck %s --check-prefix=CHUNKS2
 // RUN: not pmopt %s --pm-apply-strategy=strategy=pp=2,chunks=2 2>&1 | FileCheck %s --check-prefix=CHUNKS1F1B
@@ -45,7 +48,10 @@
 // SEQUENCE: error: strategy 'tp=2,sp=2': 'sp' must be 0 or 1 (the sequence in pieces over tp between the blocks that tp divides), but is '2'
 // NORMS: warning: sp=1 finds no norm over [batch, sequence, hidden]; the sequence stays whole
 // RANKS: error: strategy 'dp=4096,pp=4096,tp=2': dp, tp and pp ask for more than 1048576 ranks together
-// BATCH: error: the batch of 8 in 'input_ids' does not divide into dp=3 times mb=2 = 6 equal parts; dp times mb can be 1, 2, 4, 8
+// BATCH: error: the batch of 8 in 'input_ids' has fewer rows than dp=3 times mb=4 = 12 parts; dp times mb can be 1 to 8
+// IDLE: warning: dp=5 leaves 1 of 5 ranks without a row of the batch of 8 in 'input_ids', since each takes 2
+// PARTS: warning: dp=3 leaves 1 of 3 ranks without a row of the batch of 8 in 'input_ids', since each micro-batch takes 2
+// EMPTYPART: warning: mb=5 leaves 1 of 5 micro-batches without a row of the batch of 8 in 'input_ids', since each takes 2
 // AGAIN: error: the module already has the mesh 'mesh'; a strategy is applied once, to a graph without a mesh
 func.func @main(%ids: tensor<8x4xi32> {pm.input = "input_ids"}) {
   return

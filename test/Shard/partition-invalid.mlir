@@ -6,15 +6,6 @@ module {
 
 // -----
 
-pm.mesh @mesh = [<"mb", temporal = 3>]
-
-// expected-error @below {{axis 'mb' of size 3 does not divide dimension 0 of size 8 of a value of type 'tensor<8x4xf32>'; every micro-batch must have the same size}}
-func.func @uneven_micro_batches(%x: tensor<8x4xf32> {pm.sharding = #pm.sharding<@mesh, [{"mb"}, {}]>}) attributes {pm.fragment = #pm.fragment<forward, 0>} {
-  return
-}
-
-// -----
-
 pm.mesh @mesh = [<"mb", temporal = 2>, <"dp", spatial = 2>]
 
 // expected-error @below {{axis 'dp' cuts dimension 0 within a micro-batch; put temporal axes behind spatial ones}}

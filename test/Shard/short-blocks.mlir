@@ -124,3 +124,60 @@ func.func @slices_of_other_dimensions(%a: tensor<7x4xf32> {pm.sharding = #pm.sha
   %0 = stablehlo.slice %a [0:7, 1:3] {pm.shardings = [#pm.sharding<@mesh, [{"x"}, {}]>]} : (tensor<7x4xf32>) -> tensor<7x2xf32>
   return %0 : tensor<7x2xf32>
 }
+
+// -----
+
+pm.mesh @mesh = [<"dp", spatial = 2>, <"mb", temporal = 2>]
+
+// Of six rows in blocks of two the first rank has two micro-batches, the second one
+// and an empty one. Where they are together they are one block of four.
+// CHECK-LABEL: func.func @short_micro_batches
+// CHECK-SAME: %arg0: tensor<2x4xf32>
+func.func @short_micro_batches(%x: tensor<6x4xf32> {pm.sharding = #pm.sharding<@mesh, [{"dp", "mb"}, {}]>}) -> (tensor<4xf32> {pm.sharding = #pm.sharding<@mesh, [{}], partial = sum{"dp", "mb"}>}) attributes {pm.fragment = #pm.fragment<forward, 0>} {
+  %zero = stablehlo.constant {pm.shardings = [#pm.sharding<@mesh, []>]} dense<0.0> : tensor<f32>
+  // CHECK-DAG: %[[DP:.*]] = pm.axis_index "dp" on @mesh
+  // CHECK-DAG: %[[MB:.*]] = pm.axis_index "mb" on @mesh
+  // CHECK: %[[SIZE:.*]] = stablehlo.constant dense<6> : tensor<i32>
+  // CHECK: stablehlo.multiply %[[DP]]
+  // CHECK: %[[PLACE:.*]] = stablehlo.add %{{.*}}, %[[MB]]
+  // CHECK: %[[OFFSET:.*]] = stablehlo.multiply %[[PLACE]]
+  // CHECK: stablehlo.subtract %[[SIZE]], %[[OFFSET]]
+  // CHECK: stablehlo.select
+  // CHECK: stablehlo.reduce
+  %0 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [0] {pm.shardings = [#pm.sharding<@mesh, [{}], partial = sum{"dp", "mb"}>]} : (tensor<6x4xf32>, tensor<f32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// CHECK-LABEL: func.func @all_micro_batches
+// CHECK-SAME: %arg0: tensor<4x4xf32>
+func.func @all_micro_batches(%x: tensor<6x4xf32> {pm.sharding = #pm.sharding<@mesh, [{"dp", "mb"}, {}]>}) -> (tensor<4xf32> {pm.sharding = #pm.sharding<@mesh, [{}], partial = sum{"dp", "mb"}>}) attributes {pm.fragment = #pm.fragment<prologue, 0>} {
+  %zero = stablehlo.constant {pm.shardings = [#pm.sharding<@mesh, []>]} dense<0.0> : tensor<f32>
+  // CHECK-NOT: pm.axis_index "mb"
+  // CHECK: %[[SIZE:.*]] = stablehlo.constant dense<6> : tensor<i32>
+  // CHECK: %[[BLOCK:.*]] = stablehlo.constant dense<4> : tensor<i32>
+  // CHECK: %[[OFFSET:.*]] = stablehlo.multiply %{{.*}}, %[[BLOCK]]
+  // CHECK: stablehlo.subtract %[[SIZE]], %[[OFFSET]]
+  // CHECK: stablehlo.select
+  // CHECK: stablehlo.reduce
+  %0 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [0] {pm.shardings = [#pm.sharding<@mesh, [{}], partial = sum{"dp", "mb"}>]} : (tensor<6x4xf32>, tensor<f32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+pm.mesh @mesh = [<"mb", temporal = 3>]
+
+// Together they may be longer than the dimension, and whoever needs that takes what
+// there is.
+// CHECK-LABEL: func.func @longer_than_the_dimension
+// CHECK-SAME: %arg0: tensor<9xf32>
+func.func @longer_than_the_dimension(%x: tensor<8xf32> {pm.sharding = #pm.sharding<@mesh, [{"mb"}]>}) -> (tensor<8xf32> {pm.sharding = #pm.sharding<@mesh, [{}]>}, tensor<8xf32> {pm.sharding = #pm.sharding<@mesh, [{"mb"}]>}) attributes {pm.fragment = #pm.fragment<prologue, 0>} {
+  // CHECK: %[[WHOLE:.*]] = stablehlo.slice %arg0 [0:8] : (tensor<9xf32>) -> tensor<8xf32>
+  // CHECK: %[[DOUBLE:.*]] = stablehlo.add %[[WHOLE]], %[[WHOLE]] : tensor<8xf32>
+  // CHECK: %[[LONG:.*]] = stablehlo.pad %[[DOUBLE]], %{{.*}}, low = [0], high = [1], interior = [0]
+  // CHECK: return %[[DOUBLE]], %[[LONG]] : tensor<8xf32>, tensor<9xf32>
+  %0 = pm.reshard %x from <@mesh, [{"mb"}]> to <@mesh, [{}]> {pm.shardings = [#pm.sharding<@mesh, [{}]>]} : tensor<8xf32>
+  %1 = stablehlo.add %0, %0 {pm.shardings = [#pm.sharding<@mesh, [{}]>]} : tensor<8xf32>
+  %2 = pm.reshard %1 from <@mesh, [{}]> to <@mesh, [{"mb"}]> {pm.shardings = [#pm.sharding<@mesh, [{"mb"}]>]} : tensor<8xf32>
+  return %1, %2 : tensor<8xf32>, tensor<8xf32>
+}

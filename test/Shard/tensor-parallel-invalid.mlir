@@ -1,12 +1,10 @@
-// RUN: not pmopt %s --pm-apply-strategy=strategy=tp=3 2>&1 | FileCheck %s --check-prefix=HEADS
-// RUN: not pmopt %s --pm-apply-strategy=strategy=tp=6 2>&1 | FileCheck %s --check-prefix=KEYS
-// RUN: not pmopt %s --pm-apply-strategy=strategy=tp=5 2>&1 | FileCheck %s --check-prefix=QUERIES
+// RUN: not pmopt %s --pm-apply-strategy=strategy=tp=13 2>&1 | FileCheck %s --check-prefix=QUERIES
 // RUN: not pmopt %s --pm-apply-strategy=strategy=tp=0 2>&1 | FileCheck %s --check-prefix=ZERO
+// RUN: pmopt %s --pm-apply-strategy=strategy=tp=6 2>&1 | FileCheck %s --check-prefix=IDLE
 
-// HEADS: error: {{.*}}tp=3 neither divides the 4 key-value heads of 'layers.0.attention' nor is a multiple of them; tp can be 1, 2, 4
-// KEYS: error: {{.*}}tp=6 neither divides the 4 key-value heads of 'layers.0.attention' nor is a multiple of them; tp can be 1, 2, 4
-// QUERIES: error: {{.*}}tp=5 does not divide the 12 query heads of 'layers.0.attention'; tp can be 1, 2, 4
+// QUERIES: error: {{.*}}tp=13 is more than the 12 query heads of 'layers.0.attention'; tp can be 1 to 12
 // ZERO: error: strategy 'tp=0': 'tp' must be at least 1, but is 0
+// IDLE: warning: {{.*}}tp=6 leaves 2 of 6 ranks without a part of this attention, whose 4 key-value heads stay whole
 func.func @main(
     %x: tensor<2x6x8xf32> {pm.input = "x"},
     %wq: tensor<24x8xf32> {pm.state = #pm.state<parameter, "wq">},

@@ -1,20 +1,23 @@
 // RUN: not pmopt %s --pm-apply-strategy=strategy=tp=4 --split-input-file 2>&1 | FileCheck %s
 
-// CHECK: error: {{.*}}tp=4 does not divide the 10 columns of 'w1'; tp can be 1, 2, 5, 10
+// Columns that are joined by the way can only be cut evenly.
+// CHECK: error: {{.*}}tp=4 does not divide the 5 columns of 'w1'; tp can be 1, 5
 func.func @columns(
     %x: tensor<2x8xf32> {pm.input = "x"},
     %w1: tensor<8x10xf32> {pm.state = #pm.state<parameter, "w1">},
     %w2: tensor<10x8xf32> {pm.state = #pm.state<parameter, "w2">}) -> tensor<2x8xf32> {
   %0 = stablehlo.dot_general %x, %w1, contracting_dims = [1] x [0] : (tensor<2x8xf32>, tensor<8x10xf32>) -> tensor<2x10xf32>
-  %1 = stablehlo.tanh %0 : tensor<2x10xf32>
-  %2 = stablehlo.dot_general %1, %w2, contracting_dims = [1] x [0] : (tensor<2x10xf32>, tensor<10x8xf32>) -> tensor<2x8xf32>
-  return %2 : tensor<2x8xf32>
+  %1 = stablehlo.reshape %0 : (tensor<2x10xf32>) -> tensor<2x5x2xf32>
+  %2 = stablehlo.tanh %1 : tensor<2x5x2xf32>
+  %3 = stablehlo.reshape %2 : (tensor<2x5x2xf32>) -> tensor<2x10xf32>
+  %4 = stablehlo.dot_general %3, %w2, contracting_dims = [1] x [0] : (tensor<2x10xf32>, tensor<10x8xf32>) -> tensor<2x8xf32>
+  return %4 : tensor<2x8xf32>
 }
 
 // -----
 
 // Four ranks would share one key-value head here and two there.
-// CHECK: error: {{.*}}tp=4 is a multiple of the 2 key-value heads of 'second' and of the 1 of another attention, which one axis cannot cut; tp can be 1, 2
+// CHECK: error: {{.*}}tp=4 lets groups of ranks share the 1 key-value heads of one attention, which does not suit the 2 of 'second'; tp can be 1 to 3
 func.func @two_kinds_of_groups(
     %x: tensor<2x6x8xf32> {pm.input = "x"},
     %q1: tensor<16x8xf32> {pm.state = #pm.state<parameter, "q1">},

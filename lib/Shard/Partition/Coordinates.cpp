@@ -51,6 +51,11 @@ static Value createNeutral(OpBuilder &builder, Location loc, ReductionKind kind,
           type, Attribute(getNeutral(kind, type.getElementType()))));
 }
 
+Value Partitioner::zero(Location loc, Type elementType) {
+  return createNeutral(builder, loc, ReductionKind::Sum,
+                       RankedTensorType::get({}, elementType));
+}
+
 Value Partitioner::constantI32(Location loc, int64_t value) {
   auto type = RankedTensorType::get({}, builder.getI32Type());
   return stablehlo::ConstantOp::create(
@@ -171,8 +176,7 @@ Value Partitioner::sliceWindows(Location loc, Value value,
   if (llvm::any_of(high, [](int64_t size) { return size > 0; }))
     value = stablehlo::PadOp::create(
         builder, loc, value,
-        createNeutral(builder, loc, ReductionKind::Sum,
-                      RankedTensorType::get({}, type.getElementType())),
+        zero(loc, type.getElementType()),
         low, high, low);
   return stablehlo::DynamicSliceOp::create(builder, loc, type.clone(sizes),
                                            value, starts,
@@ -206,8 +210,7 @@ Value Partitioner::sliceBlock(Location loc, Value whole, ArrayRef<Cut> cuts) {
   if (llvm::any_of(high, [](int64_t size) { return size > 0; })) {
     whole = stablehlo::PadOp::create(
         builder, loc, whole,
-        createNeutral(builder, loc, ReductionKind::Sum,
-                      RankedTensorType::get({}, type.getElementType())),
+        zero(loc, type.getElementType()),
         low, high, low);
   }
   return stablehlo::DynamicSliceOp::create(builder, loc, type.clone(sizes),

@@ -110,6 +110,8 @@ public:
   //===--- Coordinates (Coordinates.cpp) ----------------------------------===//
 
   mlir::Value constantI32(mlir::Location loc, int64_t value);
+  /// A scalar.
+  mlir::Value zero(mlir::Location loc, mlir::Type elementType);
   /// A scalar of i32, computed once at the function's entry.
   mlir::Value axisIndex(mlir::Location loc, mlir::StringAttr axis);
   /// The number of this rank's block.

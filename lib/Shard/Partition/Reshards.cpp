@@ -204,6 +204,39 @@ void ReshardWalk::take(const ReshardStep &step) {
   now = sliced = step.after;
 }
 
+/// What a rank has of all its micro-batches together may be more than there is
+/// of the dimension: a block of three rows each of eight. That is left out.
+static Value takeWhole(Partitioner &p, Location loc, Value value,
+                       RankedTensorType global, const ValueSharding &sharding) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> ends(type.getShape()), zeros(ends.size(), 0),
+      ones(ends.size(), 1);
+  for (auto [size, dim, end] :
+       llvm::zip(global.getShape(), sharding.dims, ends))
+    if (p.cutOf(size, dim).axes.empty())
+      end = std::min(end, size);
+  if (ArrayRef(ends) == type.getShape())
+    return value;
+  return stablehlo::SliceOp::create(p.builder, loc, type.clone(ends), value,
+                                    zeros, ends, ones);
+}
+
+/// And there again, as zeros.
+static Value padWhole(Partitioner &p, Location loc, Value value,
+                      RankedTensorType global, const ValueSharding &sharding) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> zeros(type.getRank(), 0), high(zeros);
+  for (auto [size, dim, more] :
+       llvm::zip(global.getShape(), sharding.dims, high))
+    if (Cut cut = p.cutOf(size, dim); cut.axes.empty())
+      more = cut.block - size;
+  if (high == zeros)
+    return value;
+  return stablehlo::PadOp::create(p.builder, loc, value,
+                                  p.zero(loc, type.getElementType()), zeros,
+                                  high, zeros);
+}
+
 Value Partitioner::reshard(Operation *op, Value value, RankedTensorType global,
                            const ValueSharding &from, const ValueSharding &to) {
   ValueSharding source = onlyCutting(global, from),
@@ -215,27 +248,11 @@ Value Partitioner::reshard(Operation *op, Value value, RankedTensorType global,
         << from.toAttr(mesh) << " to " << to.toAttr(mesh) << ": " << error;
     return {};
   }
-  // All of a dimension may lie in one longer block, that of micro-batches.
-  auto takeFirst = [&](const ValueSharding &sharding, bool isLonger) {
-    SmallVector<Window> windows;
-    for (auto [size, dim] : llvm::zip(global.getShape(), sharding.dims)) {
-      Cut cut = cutOf(size, dim), whole = cut;
-      if (cut.axes.empty())
-        whole.block = size;
-      windows.push_back(isLonger ? Window{whole, cut} : Window{cut, whole});
-    }
-    if (llvm::any_of(windows, [](const Window &window) {
-          return window.before.block != window.after.block;
-        }))
-      value = sliceWindows(op->getLoc(), value, windows);
-  };
-  takeFirst(from, /*isLonger=*/false);
+  value = takeWhole(*this, op->getLoc(), value, global, from);
   ReshardWalk walk(*this, op->getLoc(), value, global, source);
   for (const ReshardStep &step : **steps)
     walk.take(step);
-  value = walk.finish();
-  takeFirst(to, /*isLonger=*/true);
-  return value;
+  return padWhole(*this, op->getLoc(), walk.finish(), global, to);
 }
 
 static LogicalResult convertReshard(Partitioner &p, pm::ReshardOp op) {
