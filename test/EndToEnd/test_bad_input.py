@@ -240,13 +240,13 @@ class BadCompilation(BadInputTest):
                 self.refused_pmc(["tp"], f"--strategy={strategy}")
 
     def test_tensor_parallel_sizes_that_do_not_fit_the_heads(self):
-        """Each is refused with the sizes that work: four query and two KV heads,
-        and six and three."""
-        for tp in (3, 8):
+        """Each is refused with the sizes that work: four and six query heads."""
+        for tp in (5, 8):
             with self.subTest(tp):
-                self.refused_pmc([f"tp={tp}", "1, 2, 4"], f"--strategy=tp={tp}")
+                self.refused_pmc([f"tp={tp}", "4 query heads", "1 to 4"],
+                                 f"--strategy=tp={tp}")
         self.model = harness.Reference("llama3-rope").directory
-        self.refused_pmc(["tp=2", "1, 3, 6"], "--strategy=tp=2")
+        self.refused_pmc(["tp=7", "6 query heads", "1 to 6"], "--strategy=tp=7")
 
     def test_more_stages_than_layers(self):
         self.refused_pmc(["4 layers", "5 pipeline stages", "1 to 4"],
@@ -255,10 +255,12 @@ class BadCompilation(BadInputTest):
         self.refused_pmc(["3 layers", "4 pipeline stages", "1 to 3"],
                          "--strategy=pp=4,mb=2")
 
-    def test_batch_that_does_not_divide(self):
-        self.refused_pmc(["8", "3"], "--strategy=dp=3")
-        self.refused_pmc(["8", "2", "3"], "--strategy=dp=2,mb=3")
-        self.refused_pmc(["8", "16"], "--strategy=dp=2,pp=2,tp=2,mb=8")
+    def test_batch_of_fewer_rows_than_parts(self):
+        self.refused_pmc(["batch of 8", "dp=9", "1 to 8"], "--strategy=dp=9")
+        self.refused_pmc(["batch of 8", "dp=3 times mb=3 = 9"],
+                         "--strategy=dp=3,mb=3")
+        self.refused_pmc(["batch of 8", "16", "1 to 8"],
+                         "--strategy=dp=2,pp=2,tp=2,mb=8")
 
     def test_sequence_beyond_the_positions_of_gpt2(self):
         self.model = harness.Reference("gpt2").directory

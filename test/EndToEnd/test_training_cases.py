@@ -3,6 +3,7 @@ right ones. Each test would fail with the fault that it describes."""
 
 import json
 import os
+import re
 import unittest
 
 import harness
@@ -32,8 +33,8 @@ class UnequalTokens(small_step.SmallStepTest):
   %count = stablehlo.maximum %all, %one : tensor<f32>
   %loss = stablehlo.divide %sum, %count : tensor<f32>""", with_labels=True, task=task)
 
-    def check(self, strategy, ids, labels, right):
-        step = self.step(2, 6)
+    def check(self, strategy, ids, labels, right, batch=2):
+        step = self.step(batch, 6)
         folder = self.compile(step, strategy)
         data = self.write_data(step, ids, labels)
         values = self.interpret(folder, data)
@@ -50,6 +51,16 @@ class UnequalTokens(small_step.SmallStepTest):
         for strategy in ("", "dp=2", "mb=2"):
             with self.subTest(strategy):
                 self.check(strategy, ids, labels, 2.0)
+
+    def test_rows_that_do_not_divide(self):
+        """Five rows, with 1 to 5 counted tokens of losses 1 to 5: 55/15, however
+        many of them a rank or a micro-batch has."""
+        ids = [row if s <= row else 9 for row in range(1, 6) for s in range(1, 7)]
+        labels = [0 if s <= row else IGNORED
+                  for row in range(1, 6) for s in range(1, 7)]
+        for strategy in ("dp=2", "dp=3", "dp=4", "mb=2", "mb=4", "dp=2,mb=2"):
+            with self.subTest(strategy):
+                self.check(strategy, ids, labels, 55 / 15, batch=5)
 
     def test_rank_without_a_token(self):
         ids = [3] * 12
@@ -143,20 +154,28 @@ class SharedKeyValueHeads(small_step.SmallStepTest):
                      "gradient wo"):
             self.assert_values(shared[name], alone[name], name)
 
+    def test_groups_that_do_not_divide(self):
+        """9 heads in three groups as 6 + 3 and as 3 + 3 + 3 + 0, 8 in two over
+        three ranks, 7 that share one as 4 + 3."""
+        for heads, keys, tp in ((9, 3, 2), (9, 3, 4), (8, 2, 3), (7, 1, 2)):
+            with self.subTest(heads=heads, keys=keys, tp=tp):
+                self.check(heads, keys, tp)
+
     def test_sizes_of_real_models(self):
-        for heads, keys, tp, fits in ((28, 4, 2, True), (28, 4, 4, True),
-                                      (28, 4, 8, False), (40, 10, 2, True),
-                                      (40, 10, 4, False), (40, 10, 8, False),
-                                      (71, 1, 2, False), (71, 1, 71, True),
-                                      (40, 10, 20, True)):
+        """With the query heads of each rank."""
+        for heads, keys, tp, most in ((28, 4, 2, 14), (28, 4, 4, 7), (28, 4, 8, 7),
+                                      (40, 10, 2, 20), (40, 10, 4, 12),
+                                      (40, 10, 8, 8), (71, 1, 2, 36),
+                                      (71, 1, 71, 1), (40, 10, 20, 2)):
             with self.subTest(heads=heads, keys=keys, tp=tp):
                 path = self.step(heads, keys, 0).write(self.path("model"))
-                arguments = ("pmc", path, f"--strategy=tp={tp}",
-                             "--emit=sharded", "-o", self.path("out.mlir"))
-                if fits:
-                    harness.succeed(*arguments)
-                else:
-                    self.refused([f"tp={tp}", "tp can be 1"], *arguments)
+                text = harness.succeed("pmc", path, f"--strategy=tp={tp}",
+                                       "--emit=partitioned")
+                own, = re.findall(r"pm.attention .*: tensor<2x3x(\d+)x2xf32>", text)
+                self.assertEqual(int(own), most)
+        path = self.step(71, 1, 0).write(self.path("model"))
+        self.refused(["tp=72", "tp can be 1 to 71"], "pmc", path,
+                     "--strategy=tp=72", "--emit=sharded")
 
 
 class BiasOfRows(small_step.SmallStepTest):

@@ -44,11 +44,18 @@ def ApplyStrategyPass : Pass<"pm-apply-strategy", "::mlir::ModuleOp"> {
 
     A parameter is cut along one dimension: the vocabulary first, then in the
     order of the ops. An attention that stays whole gets a remark, a graph in
-    which nothing is cut a warning. Query heads and columns must divide by `tp`.
-    Key-value heads must too, or `tp` be a multiple of them: then the mesh has
-    the axes `tp.kv`, of as many ranks as there are key-value heads, and within
-    it `tp.group` in place of `tp`; keys and values are cut over the first,
-    everything else over both.
+    which nothing is cut a warning. Where `tp` is a multiple of the key-value heads
+    and divides the query heads, the mesh has the axes `tp.kv`, of as many ranks as
+    there are key-value heads, and within it `tp.group` in place of `tp`; keys and
+    values are cut over the first, everything else over both. Else a key-value head
+    stays with its query heads, and where these groups do not divide, the cuts have
+    the block sizes of whole groups, the last ranks fewer or none, and a warning
+    says so. Columns need not divide, unless they are split or joined by the way.
+    Fewer query heads or columns than ranks are refused.
+
+    Nor need the batch divide. Each micro-batch of each rank has the same number of
+    rows, rounded up, the last ones fewer or none; fewer rows than there are
+    micro-batches on all ranks are refused.
 
     With `strategy="dp=2,mb=2"`:
 
@@ -208,10 +215,10 @@ def PartitionPass : Pass<"pm-partition", "::mlir::ModuleOp"> {
     plain function. Buffers get the type of one micro-batch on one rank, and keep
     the global one as `global_type`. `pm.shardings` is gone.
 
-    A dimension that its spatial axes do not divide has blocks of the size rounded
-    up, or of the block size that its sharding names (9 heads of 64 as 6 and 3), on
-    every rank; the last ones are short or empty, and what lies behind their end is
-    padding. An argument or a result of a plain function keeps the type of
+    A dimension that its axes do not divide has blocks of the size rounded up, or of
+    the block size that its sharding names (9 heads of 64 as 6 and 3), on every rank
+    and in every micro-batch; the last ones are short or empty, and what lies behind
+    their end is padding. An argument or a result of a plain function keeps the type of
     the whole value as `pm.global_type`. Padding of parameters and moments is zero
     by contract, and stays zero in what is computed from them element by element,
     in the gradient of the logits and in that of a table. Any other padding is

@@ -181,7 +181,7 @@ MovedShardings::findExchange(int64_t factor) {
     cuts.push_back(p.cutOf(
         Partitioner::globalTypeOf(op->getOperand(index)).getDimSize(dim),
         operands[index].dims[dim]));
-    if (cuts.back().isCut() && cuts.back().axes != result.axes)
+    if (!cuts.back().axes.empty() && cuts.back().axes != result.axes)
       return std::nullopt;
   }
   if (llvm::any_of(result.axes,

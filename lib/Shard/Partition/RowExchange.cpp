@@ -14,7 +14,7 @@ pipemesh::planRowExchange(ArrayRef<SourceRow> rows, ArrayRef<Cut> operands,
   constexpr int64_t mostRows = int64_t(1) << 18;
   if (result.blocks * result.block > mostRows || result.block == 0 ||
       llvm::any_of(operands, [](const Cut &cut) {
-        return cut.isCut() && cut.block == 0;
+        return !cut.axes.empty() && cut.block == 0;
       }))
     return std::nullopt;
   SmallVector<int64_t> starts;
@@ -36,9 +36,9 @@ pipemesh::planRowExchange(ArrayRef<SourceRow> rows, ArrayRef<Cut> operands,
     }
     const Cut &cut = operands[row.operand];
     int64_t member = int64_t(place) / result.block;
-    int64_t owner = cut.isCut() ? row.row / cut.block : member;
+    int64_t owner = !cut.axes.empty() ? row.row / cut.block : member;
     int32_t local = starts[row.operand] +
-                    (cut.isCut() ? row.row % cut.block : row.row);
+                    (!cut.axes.empty() ? row.row % cut.block : row.row);
     if (owner == member)
       taken[place] = local;
     else
