@@ -131,18 +131,19 @@ class ReferenceModelTest(harness.EndToEndTest):
                               f"{mesh}, norm of the gradient at step {step}")
         self.assert_losses(run.metrics, numbers["losses"], mesh)
 
-    def check(self, strategy, recipe, transport):
+    def check(self, strategy, recipe, transport, *options):
         harness.needs(transport)
         settings = {"plain": harness.plain_recipe,
                     "clipped": harness.clipped_recipe}[recipe]()
         bundle = harness.compile_bundle(self.reference.directory,
                                         self.path("bundle"), strategy, settings)
         data = self.reference.write_data(self.path("data.safetensors"))
-        run = Run(bundle, self.reference.directory, data, transport)
+        run = Run(bundle, self.reference.directory, data, transport, *options)
         mesh = f"{strategy} on {transport}"
         getattr(self, f"check_{recipe}")(run, mesh)
         if transport != "threads":
-            threads = Run(bundle, self.reference.directory, data, "threads")
+            threads = Run(bundle, self.reference.directory, data, "threads",
+                          *options)
             run.assert_same_bits(self, threads, f"{mesh} and threads")
 
 
