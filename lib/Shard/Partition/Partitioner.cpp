@@ -258,23 +258,19 @@ Value Partitioner::localAs(Operation *op, Value original,
       (isSeeded(Fault::StaleCarry) &&
        localTypeOf(original) == localTypeOf(globalTypeOf(original), sharding)))
     return local(original);
-  Axes added;
-  for (StringAttr axis : sharding.partial)
-    if (!llvm::is_contained(own.partial, axis))
-      added.push_back(axis);
-  if (added.empty() || (!own.partial.empty() && own.kind != sharding.kind))
+  if (sharding.partial.empty() || sharding.kind != pm::ReductionKind::Sum ||
+      !isKnownZero(original) ||
+      (!own.partial.empty() && own.kind != sharding.kind))
     return bring(op, original, sharding);
-  // A carry that is summed after the loop, and a value that all ranks have.
-  Value part = local(original);
-  if (sharding.kind == pm::ReductionKind::Sum && !isKnownZero(original))
-    part = onlyOnFirst(op->getLoc(), part, cutting(added));
+  // Zero is partial over everything.
+  Axes given = own.partial;
   own.kind = sharding.kind;
   own.partial.clear();
   for (StringAttr axis : mesh.all())
-    if (llvm::is_contained(added, axis) ||
-        llvm::is_contained(shardingOf(original).partial, axis))
+    if (llvm::is_contained(given, axis) ||
+        llvm::is_contained(sharding.partial, axis))
       own.partial.push_back(axis);
-  return reshard(op, part, globalTypeOf(original), own, sharding);
+  return reshard(op, local(original), globalTypeOf(original), own, sharding);
 }
 
 Operation *Partitioner::copy(Operation *op, ValueRange operands) {

@@ -94,6 +94,13 @@ void PartialPlan::findFlowsOf(uint32_t number) {
   ArrayRef<ValueId> operands = graph.operandsOf(node);
   MutableArrayRef<AxisMask> own(flows.data() + node.firstOperand,
                                 node.numOperands);
+  // What flows on into a given sharding: parts of a maximum are none of a sum.
+  auto flowInto = [&](unsigned index, pm::ShardingAttr given) {
+    const Info &info = infos[operands[index]];
+    own[index] = !info.partial || info.kind == given.getPartialKind()
+                     ? graph.cuts.maskOf(given.getPartialAxes())
+                     : 0;
+  };
   switch (node.kind) {
   case NodeKind::Whole:
   case NodeKind::Group:
@@ -102,19 +109,17 @@ void PartialPlan::findFlowsOf(uint32_t number) {
     for (unsigned index = 0; index < own.size(); ++index)
       if (auto given = graph.function.getResultAttrOfType<pm::ShardingAttr>(
               index, pm::kShardingAttr))
-        own[index] = graph.cuts.maskOf(given.getPartialAxes());
+        flowInto(index, given);
     return;
   case NodeKind::Constrain:
-    own[0] = graph.cuts.maskOf(
-        cast<pm::ConstrainOp>(node.op).getSharding().getPartialAxes());
+    flowInto(0, cast<pm::ConstrainOp>(node.op).getSharding());
     return;
   case NodeKind::Reshard:
-    own[0] = graph.cuts.maskOf(
-        cast<pm::ReshardOp>(node.op).getSource().getPartialAxes());
+    flowInto(0, cast<pm::ReshardOp>(node.op).getSource());
     return;
   case NodeKind::ManualIn:
   case NodeKind::ManualOut:
-    own[0] = graph.cuts.maskOf(graph.manualSharding(node).getPartialAxes());
+    flowInto(0, graph.manualSharding(node));
     return;
   case NodeKind::Join: {
     // What the joined value is partial over, all places must give.
