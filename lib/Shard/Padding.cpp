@@ -114,11 +114,13 @@ bool Padding::makesZero(Operation *op, OpResult result) const {
     int64_t batching = dims.getLhsBatchingDimensions().size();
     int64_t lhsFree = cast<RankedTensorType>(dot.getLhs().getType()).getRank() -
                       batching - dims.getLhsContractingDimensions().size();
+    // Of a batch both sides have padding, and zero times what is not a number is
+    // not zero.
     return comesFrom([&](int64_t dim) {
       bool fromLhs = dim < batching + lhsFree,
            fromRhs = dim < batching || !fromLhs;
-      return (fromLhs && isZero(dot.getLhs())) ||
-             (fromRhs && isZero(dot.getRhs()));
+      return (!fromLhs || isZero(dot.getLhs())) &&
+             (!fromRhs || isZero(dot.getRhs()));
     });
   }
   // No token has an id of the padding, and its probability is zero.
