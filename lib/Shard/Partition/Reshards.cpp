@@ -213,6 +213,12 @@ Value Partitioner::reshard(Operation *op, Value value, RankedTensorType global,
     Value complete = reshard(op, value, global, from, whole);
     return complete ? reshard(op, complete, global, whole, to) : Value();
   }
+  if (ValueSharding whole(global.getRank());
+      isSeeded(Fault::WholeReshards) && target.partial.empty() &&
+      source != target && source != whole && target != whole) {
+    value = reshard(op, value, global, from, whole);
+    return value ? reshard(op, value, global, whole, to) : Value();
+  }
   // What all ranks have is a part of a sum on the first one and zero on the
   // others, and a part of a maximum or minimum on each.
   Axes added;

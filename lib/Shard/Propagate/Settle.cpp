@@ -4,6 +4,7 @@
 #include "../FunctionAttrs.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
+#include "pipemesh/Shard/SeededFaults.h"
 
 using namespace mlir;
 using namespace pipemesh;
@@ -369,8 +370,12 @@ LogicalResult Settle::settleGroups() {
 
 void Settle::settleArguments() {
   SmallVector<Attribute> given;
-  for (BlockArgument arg : graph.function.getArguments())
-    given.push_back(attrOf(targetOf(graph.idOf(arg))));
+  for (BlockArgument arg : graph.function.getArguments()) {
+    Target target = targetOf(graph.idOf(arg));
+    if (isSeeded(Fault::StrayCut) && arg.use_empty() && !target.dims.empty())
+      target.dims[0] = graph.cuts.get(SmallVector<uint8_t, 8>{0});
+    given.push_back(attrOf(target));
+  }
   setArgAttrs(graph.function, pm::kShardingAttr, given);
 }
 
