@@ -23,6 +23,7 @@ llvm::ArrayRef<llvm::StringRef> pipemesh::getFaultNames() {
       "trusted-padding",   "unmasked-lookup", "dropped-exchange",
       "move-order",        "permute-back",    "stale-carry",
       "local-move",        "whole-reshards",  "stray-cut",
-      "no-rule"};
+      "no-rule",           "local-running",   "dropped-permute",
+      "floor-blocks",      "whole-carry",     "torn-reshape"};
   return names;
 }

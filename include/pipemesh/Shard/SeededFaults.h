@@ -39,10 +39,16 @@ enum class Fault {
   PermuteBack,      ///< A permute sends where it should receive from.
   StaleCarry,       ///< A loop's next value is not brought to its sharding.
   LocalMove,        ///< Ops whose elements move run on the blocks as they are.
-  // With these all values are right, and more bytes move.
+  // Of these random programs do not tell: more bytes move, or few programs have
+  // what they concern.
   WholeReshards,    ///< A reshard makes the whole value.
   StrayCut,         ///< An argument that nothing uses is cut.
   NoRule,           ///< Ops of the pm dialect have no sharding rule.
+  LocalRunning,     ///< A running sum begins anew with each block.
+  DroppedPermute,   ///< A permute that the program has is left out.
+  FloorBlocks,      ///< Blocks are of the size rounded down.
+  WholeCarry,       ///< What a loop carries is whole.
+  TornReshape,      ///< A reshape takes its operand as it lies.
 };
 /// Faults of which values tell.
 constexpr unsigned kNumFaultsOfValues = static_cast<unsigned>(Fault::LocalMove);

@@ -106,7 +106,8 @@ Value Settle::reshard(Value value, ValueId id, const Target &target,
 void Settle::setOperand(const GraphNode &node, unsigned index,
                         const Target &target) {
   ValueId id = graph.operandsOf(node)[index];
-  if (isSo(id, target))
+  if (isSo(id, target) ||
+      (isSeeded(Fault::TornReshape) && isa<stablehlo::ReshapeOp>(node.op)))
     return;
   OpOperand *slot = graph.slots[node.firstOperand + index];
   slot->set(reshard(slot->get(), id, target, slot->getOwner()));
@@ -408,6 +409,10 @@ LogicalResult Settle::run() {
     info.partial = plan.partialOf(id);
     info.kind = plan.kindOf(id);
   }
+  if (isSeeded(Fault::WholeCarry))
+    for (ValueId id = 0; id < graph.values.size(); ++id)
+      if (graph.values[id].isJoined)
+        llvm::fill(graph.dimsOf(id), 0);
   settleArguments();
   for (uint32_t node = 0; node < graph.nodes.size(); ++node)
     settleNode(node);
