@@ -2,6 +2,7 @@
 
 #include "LocalType.h"
 #include "mlir/IR/Diagnostics.h"
+#include "pipemesh/Shard/SeededFaults.h"
 
 using namespace mlir;
 using namespace pipemesh;
@@ -34,9 +35,12 @@ FailureOr<RankedTensorType> pipemesh::localTypeOf(Location loc,
       int64_t blocks = 1;
       for (StringAttr axis : axes)
         blocks *= mesh.sizeOf(axis);
-      shape[dim] = cut.block && blocks > 1
-                       ? cut.block
-                       : llvm::divideCeil(shape[dim], blocks);
+      if (cut.block && blocks > 1)
+        shape[dim] = cut.block;
+      else if (isSeeded(Fault::FloorBlocks))
+        shape[dim] /= blocks;
+      else
+        shape[dim] = llvm::divideCeil(shape[dim], blocks);
       continue;
     }
     bool behindTemporal = false;

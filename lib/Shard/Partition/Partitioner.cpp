@@ -283,11 +283,11 @@ Operation *Partitioner::copy(Operation *op, ValueRange operands) {
 SmallVector<Value> Partitioner::maskedOperands(Operation *op) {
   SmallVector<Value> operands = locals(op->getOperands());
   if (llvm::none_of(op->getOperands(),
-                    [&](Value value) { return mayHoldGarbage(value); }))
+                    [&](Value value) { return padding.hasPadding(value); }))
     return operands;
   ShardingRule rule = ruleOf(op);
   for (auto [index, original] : llvm::enumerate(op->getOperands())) {
-    if (!mayHoldGarbage(original))
+    if (!padding.hasPadding(original))
       continue;
     for (unsigned dim = 0, rank = globalTypeOf(original).getRank(); dim < rank;
          ++dim) {
@@ -298,6 +298,9 @@ SmallVector<Value> Partitioner::maskedOperands(Operation *op) {
         const Factor &factor = rule.factors[number];
         if (factor.kind != FactorKind::Reduction)
           continue;
+        // Zero is neutral in a sum, and no maximum of what is negative.
+        if (factor.reduction == ReductionKind::Sum && !mayHoldGarbage(original))
+          break;
         operands[index] =
             mask(op->getLoc(), operands[index], dim, cut, factor.reduction);
         break;

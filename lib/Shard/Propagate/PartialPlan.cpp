@@ -349,8 +349,15 @@ void PartialPlan::solve() {
   const AxisMask all = graph.cuts.mesh().all().size() < 64
                            ? (AxisMask(1) << graph.cuts.mesh().all().size()) - 1
                            : ~AxisMask(0);
+  // An axis that cuts a value does not sum it.
+  auto mayBe = [&](ValueId id) {
+    AxisMask cut = 0;
+    for (CutId dim : graph.dimsOf(id))
+      cut |= graph.cuts[dim].mask;
+    return all & ~cut;
+  };
   for (ValueId id : joined)
-    infos[id].partial = all;
+    infos[id].partial = mayBe(id);
   // All that may ever be partial is found by the first round.
   for (uint32_t node = 0; node < graph.nodes.size(); ++node) {
     findFlowsOf(node);
@@ -366,7 +373,7 @@ void PartialPlan::solve() {
   for (bool changed = true; changed;) {
     changed = false;
     for (ValueId id : joined)
-      infos[id].partial = all & ~infos[id].reduced;
+      infos[id].partial = mayBe(id) & ~infos[id].reduced;
     findFlows();
     for (ValueId id : arguments) {
       infos[id].before.clear();
