@@ -31,7 +31,8 @@ void Partitioner::keep(Value original, const ValueSharding &sharding,
 }
 
 SmallVector<Partitioner::Form, 2>
-Partitioner::formsOf(Value original, const ValueSharding &to) {
+Partitioner::formsOf(Value original, const ValueSharding &to,
+                     bool withGarbage) {
   SmallVector<Form, 2> list;
   const ValueSharding &own = shardingOf(original);
   if (Value value = values.lookup(original))
@@ -53,7 +54,8 @@ Partitioner::formsOf(Value original, const ValueSharding &to) {
   Region *here = builder.getInsertionBlock()->getParent();
   for (const Form &form : found->second)
     if (form.phase == phase &&
-        Value(form.value).getParentRegion()->isAncestor(here) && keepsPadding(form))
+        Value(form.value).getParentRegion()->isAncestor(here) &&
+        (withGarbage || keepsPadding(form)))
       list.push_back(form);
   return list;
 }
@@ -88,6 +90,10 @@ Value Partitioner::bring(Operation *op, Value original,
     return sliceBlock(op->getLoc(), made->getResult(0), cuts);
   }
   SmallVector<Form, 2> list = formsOf(original, to);
+  // Nothing reads it as it is, and of what there is the padding is lost.
+  bool isGarbage = list.empty();
+  if (isGarbage)
+    list = formsOf(original, to, /*withGarbage=*/true);
   const Form *best = &list.front();
   if (list.size() > 1) {
     double least = kNever;
@@ -99,6 +105,9 @@ Value Partitioner::bring(Operation *op, Value original,
       }
   }
   Value value = reshard(op, best->value, type, best->sharding, to);
+  for (unsigned dim = 0; value && isGarbage && dim < to.dims.size(); ++dim)
+    if (Cut cut = cutOf(type.getDimSize(dim), to.dims[dim]); cut.isUneven())
+      value = mask(op->getLoc(), value, dim, cut, ReductionKind::Sum);
   if (value && value != best->value)
     keep(original, to, value);
   return value;
