@@ -31,8 +31,7 @@ void Partitioner::keep(Value original, const ValueSharding &sharding,
 }
 
 SmallVector<Partitioner::Form, 2>
-Partitioner::formsOf(Value original, const ValueSharding &to,
-                     bool withGarbage) {
+Partitioner::formsOf(Value original, const ValueSharding &to) {
   SmallVector<Form, 2> list;
   const ValueSharding &own = shardingOf(original);
   if (Value value = values.lookup(original))
@@ -55,7 +54,7 @@ Partitioner::formsOf(Value original, const ValueSharding &to,
   for (const Form &form : found->second)
     if (form.phase == phase &&
         Value(form.value).getParentRegion()->isAncestor(here) &&
-        (withGarbage || keepsPadding(form)))
+        keepsPadding(form))
       list.push_back(form);
   return list;
 }
@@ -92,8 +91,12 @@ Value Partitioner::bring(Operation *op, Value original,
   SmallVector<Form, 2> list = formsOf(original, to);
   // Nothing reads it as it is, and of what there is the padding is lost.
   bool isGarbage = list.empty();
-  if (isGarbage)
-    list = formsOf(original, to, /*withGarbage=*/true);
+  if (isGarbage) {
+    Region *here = builder.getInsertionBlock()->getParent();
+    for (const Form &form : forms.lookup(original))
+      if (Value(form.value).getParentRegion()->isAncestor(here))
+        list.push_back(form);
+  }
   const Form *best = &list.front();
   if (list.size() > 1) {
     double least = kNever;

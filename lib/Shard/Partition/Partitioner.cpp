@@ -254,9 +254,7 @@ Operation *Partitioner::copy(Operation *op, ValueRange operands,
 Value Partitioner::localAs(Operation *op, Value original,
                            const ValueSharding &sharding) {
   ValueSharding own = shardingOf(original);
-  if (own == sharding ||
-      (isSeeded(Fault::StaleCarry) &&
-       localTypeOf(original) == localTypeOf(globalTypeOf(original), sharding)))
+  if (own == sharding)
     return local(original);
   if (sharding.partial.empty() || sharding.kind != pm::ReductionKind::Sum ||
       !isKnownZero(original) ||

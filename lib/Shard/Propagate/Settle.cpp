@@ -298,6 +298,8 @@ void Settle::settleNode(uint32_t number) {
   case NodeKind::Op:
     return settleOp(number);
   case NodeKind::Join: {
+    if (isSeeded(Fault::StaleCarry))
+      return;
     Target target = targetOf(graph.resultsOf(node)[0]);
     // Zero is partial over everything.
     const GraphValue &info = graph.values[graph.operandsOf(node)[0]];
