@@ -2,6 +2,7 @@
 
 #include "LocalType.h"
 #include "mlir/IR/Diagnostics.h"
+#include "pipemesh/Shard/SeededFaults.h"
 
 using namespace mlir;
 using namespace pipemesh;
@@ -28,8 +29,10 @@ int64_t pipemesh::blockOf(int64_t size, const DimCut &cut, const MeshAxes &mesh,
     if (mesh.isTemporal(axis))
       microBatches *= mesh.sizeOf(axis);
   }
-  int64_t block =
-      cut.block && blocks > 1 ? cut.block : llvm::divideCeil(size, blocks);
+  int64_t block = cut.block && blocks > 1 ? cut.block
+                  : isSeeded(Fault::FloorBlocks) && microBatches == 1
+                      ? size / blocks
+                      : llvm::divideCeil(size, blocks);
   return temporal ? block : block * microBatches;
 }
 

@@ -90,10 +90,19 @@ bool Padding::makesZero(Operation *op, OpResult result) const {
   if (auto update = dyn_cast<pm::AdamWOp>(op))
     return all({update.getParam(), update.getGrad(), update.getMoment1(),
                 update.getMoment2()});
-  if (auto broadcast = dyn_cast<stablehlo::BroadcastInDimOp>(op))
+  if (auto broadcast = dyn_cast<stablehlo::BroadcastInDimOp>(op)) {
+    // A dimension of size 1 that is repeated has no padding of its own.
+    ArrayRef<int64_t> shape =
+        cast<RankedTensorType>(broadcast.getOperand().getType()).getShape();
+    ArrayRef<int64_t> dims = broadcast.getBroadcastDimensions();
     return isZero(broadcast.getOperand()) && comesFrom([&](unsigned dim) {
-             return llvm::is_contained(broadcast.getBroadcastDimensions(), dim);
+             const int64_t *from = llvm::find(dims, int64_t(dim));
+             return from != dims.end() &&
+                    shape[from - dims.begin()] ==
+                        cast<RankedTensorType>(result.getType())
+                            .getDimSize(dim);
            });
+  }
   if (auto reduce = dyn_cast<stablehlo::ReduceOp>(op))
     return isa_and_nonnull<stablehlo::AddOp>(reduce.getAppliedOp()) &&
            all(reduce.getInputs());
@@ -102,11 +111,13 @@ bool Padding::makesZero(Operation *op, OpResult result) const {
     int64_t batching = dims.getLhsBatchingDimensions().size();
     int64_t lhsFree = cast<RankedTensorType>(dot.getLhs().getType()).getRank() -
                       batching - dims.getLhsContractingDimensions().size();
+    // Of a batch both sides have padding, and zero times what is not a number is
+    // not zero.
     return comesFrom([&](int64_t dim) {
       bool fromLhs = dim < batching + lhsFree,
            fromRhs = dim < batching || !fromLhs;
-      return (fromLhs && isZero(dot.getLhs())) ||
-             (fromRhs && isZero(dot.getRhs()));
+      return (!fromLhs || isZero(dot.getLhs())) &&
+             (!fromRhs || isZero(dot.getRhs()));
     });
   }
   // No token has an id of the padding, and its probability is zero.

@@ -188,22 +188,26 @@ public:
       return;
     MeshRefinement refinement(mesh);
     bool failed = false, anyPart = false;
-    auto add = [&](Operation *op, StringAttr name) {
-      std::optional<AxisPart> part = parseAxisPart(name.getValue());
-      if (!part || failed)
-        return;
-      anyPart = true;
-      failed = !addPart(op, name, *part, mesh, refinement);
+    auto addList = [&](Operation *op, ArrayRef<StringAttr> names) {
+      bool hasPart = false;
+      for (StringAttr name : names) {
+        std::optional<AxisPart> part = parseAxisPart(name.getValue());
+        if (!part || failed)
+          continue;
+        hasPart = anyPart = true;
+        failed = !addPart(op, name, *part, mesh, refinement);
+      }
+      if (hasPart && !failed)
+        failed = !areApart(op, names, mesh);
     };
     auto addAll = [&](Operation *op, Attribute attr) {
       attr.walk([&](pm::ShardingAttr sharding) {
+        SmallVector<StringAttr> names;
         for (pm::DimShardingAttr dim : sharding.getDims())
-          for (StringAttr name : dim.getAxes())
-            add(op, name);
-        for (StringAttr name : sharding.getPartialAxes())
-          add(op, name);
-        for (StringAttr name : sharding.getReplicatedAxes())
-          add(op, name);
+          names.append(dim.getAxes().begin(), dim.getAxes().end());
+        llvm::append_range(names, sharding.getPartialAxes());
+        llvm::append_range(names, sharding.getReplicatedAxes());
+        addList(op, names);
       });
     };
     getOperation().walk([&](Operation *op) {
@@ -211,10 +215,13 @@ public:
         return;
       addAll(op, op->getAttrDictionary());
       for (StringRef name : {"axes", "manual_axes"})
-        if (auto list = op->getAttrOfType<ArrayAttr>(name))
+        if (auto list = op->getAttrOfType<ArrayAttr>(name)) {
+          SmallVector<StringAttr> names;
           for (Attribute axis : list)
             if (auto text = dyn_cast<StringAttr>(axis))
-              add(op, text);
+              names.push_back(text);
+          addList(op, names);
+        }
     });
     if (failed)
       return signalPassFailure();
@@ -223,6 +230,33 @@ public:
   }
 
 private:
+  /// Whether no two names of one list share coordinates of an axis.
+  static bool areApart(Operation *op, ArrayRef<StringAttr> names,
+                       pm::MeshOp mesh) {
+    auto rangeOf = [&](StringAttr name) {
+      AxisPart part;
+      if (auto found = parseAxisPart(name.getValue()))
+        return *found;
+      part.axis = name.getValue();
+      part.before = 1;
+      pm::MeshAxisAttr axis = mesh.lookupAxis(name);
+      part.size = axis ? axis.getSize() : 1;
+      return part;
+    };
+    for (auto [index, name] : llvm::enumerate(names))
+      for (StringAttr other : names.take_front(index)) {
+        AxisPart a = rangeOf(name), b = rangeOf(other);
+        if (a.axis != b.axis || a.before >= b.before * b.size ||
+            b.before >= a.before * a.size)
+          continue;
+        op->emitError("'") << other.getValue() << "' and '" << name.getValue()
+                           << "' of one list are parts of the axis '" << a.axis
+                           << "' that overlap";
+        return false;
+      }
+    return true;
+  }
+
   static bool addPart(Operation *op, StringAttr name, const AxisPart &part,
                       pm::MeshOp mesh, MeshRefinement &refinement) {
     pm::MeshAxisAttr axis =

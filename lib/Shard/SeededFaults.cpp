@@ -21,6 +21,9 @@ llvm::ArrayRef<llvm::StringRef> pipemesh::getFaultNames() {
       "sum-of-maxima",     "fewer-axes",      "gather-order",
       "scatter-order",     "partial-nonlinear", "partial-product",
       "trusted-padding",   "unmasked-lookup", "dropped-exchange",
-      "move-order",        "permute-back",    "stale-carry"};
+      "move-order",        "permute-back",    "stale-carry",
+      "local-move",        "whole-reshards",  "stray-cut",
+      "no-rule",           "local-running",   "dropped-permute",
+      "floor-blocks",      "whole-carry",     "torn-reshape"};
   return names;
 }

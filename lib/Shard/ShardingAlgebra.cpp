@@ -2,6 +2,7 @@
 
 #include "ShardingAlgebra.h"
 #include "pipemesh/Dialect/PM/ClusterAttr.h"
+#include "pipemesh/Shard/SeededFaults.h"
 #include "mlir/IR/Matchers.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
 
@@ -92,7 +93,9 @@ bool pipemesh::isKnownZero(Value value) {
 }
 
 ShardingRule pipemesh::getRule(Operation *op, bool &hasRule) {
-  if (auto interface = dyn_cast<ShardingRuleOpInterface>(op)) {
+  bool isLost = isSeeded(Fault::NoRule) && isa<pm::PMDialect>(op->getDialect());
+  if (auto interface = dyn_cast<ShardingRuleOpInterface>(op);
+      interface && !isLost) {
     ShardingRule rule = interface.getShardingRule();
     if (!rule.empty()) {
       hasRule = true;

@@ -295,6 +295,10 @@ static LogicalResult embedding(LocalCall &call) {
 void registerPMOps(OpRegistry &registry) {
   registry.addElementwise("pm.constrain", identity);
   registry.addElementwise("pm.reshard", identity);
+  registry.addRanked("pm.sharding_group",
+                     [](Evaluator &, Operation *, ArrayRef<unsigned>) {
+                       return success(); // It says where values lie.
+                     });
   registry.addRanked("pm.axis_index", axisIndex);
   registry.addRanked("pm.all_reduce", allReduce);
   registry.addRanked("pm.all_gather", allGather);

@@ -5,6 +5,7 @@
 // it was reading is kept as FILE.crash-NUMBER in the directory of --keep, and a
 // new child goes on behind it.
 #include "Mutation.h"
+#include "Pieces.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
@@ -48,6 +49,10 @@ static cl::list<std::string>
 static cl::opt<unsigned>
     longest("longest", cl::init(0),
             cl::desc("modules are cut to as many bytes, at the end of a line"));
+
+static cl::opt<bool>
+    pieces("pieces",
+           cl::desc("cuts functions into small ones, of at most --longest bytes"));
 
 namespace {
 /// How a child tells its parent where it is.
@@ -164,6 +169,17 @@ static unsigned fuzzFile(llvm::StringRef path, Progress *progress) {
   }
   std::vector<llvm::StringRef> modules =
       pipemesh::fuzz::splitModules((*buffer)->getBuffer());
+  std::vector<std::string> cut;
+  if (pieces) {
+    DialectRegistry registry;
+    pipemesh::registerAllDialects(registry);
+    MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+    context.loadAllAvailableDialects();
+    for (llvm::StringRef text : modules)
+      for (std::string &piece : pipemesh::fuzz::cutModule(text, longest ? longest : 4096, context))
+        cut.push_back(std::move(piece));
+    modules.assign(cut.begin(), cut.end());
+  }
   if (modules.empty())
     return 0;
   for (llvm::StringRef &text : modules)

@@ -45,11 +45,11 @@ func.func @uneven_merged_dimension(%x: tensor<2x6xf32> {pm.sharding = #pm.shardi
 
 // -----
 
-pm.mesh @mesh = [<"dp", spatial = 2>]
+pm.mesh @mesh = [<"mb", temporal = 2>]
 
-func.func @to_partial(%x: tensor<4xf32> {pm.sharding = #pm.sharding<@mesh, [{}]>}) {
-  // expected-error @below {{a whole value cannot become partial over 'dp'}}
-  %0 = pm.reshard %x from <@mesh, [{}]> to <@mesh, [{}], partial = sum{"dp"}> {pm.shardings = [#pm.sharding<@mesh, [{}], partial = sum{"dp"}>]} : tensor<4xf32>
+func.func @to_partial(%x: tensor<4xf32> {pm.sharding = #pm.sharding<@mesh, [{}]>}) attributes {pm.fragment = #pm.fragment<forward, 0>} {
+  // expected-error @below {{a whole value cannot become partial over 'mb'}}
+  %0 = pm.reshard %x from <@mesh, [{}]> to <@mesh, [{}], partial = sum{"mb"}> {pm.shardings = [#pm.sharding<@mesh, [{}], partial = sum{"mb"}>]} : tensor<4xf32>
   return
 }
 

@@ -92,3 +92,21 @@ pm.mesh @mesh = [<"x", spatial = 4>]
 func.func @unknown(%a: tensor<8xf32> {pm.sharding = #pm.sharding<@mesh, [{"z:(1)2"}]>}) {
   return
 }
+
+// -----
+
+pm.mesh @mesh = [<"x", spatial = 8>]
+// expected-error @below {{'x:(1)4' and 'x:(2)4' of one list are parts of the axis 'x' that overlap}}
+func.func @overlap_in_one_sharding(
+    %a: tensor<8x8xf32> {pm.sharding = #pm.sharding<@mesh, [{"x:(1)4"}, {"x:(2)4"}]>}) {
+  return
+}
+
+// -----
+
+pm.mesh @mesh = [<"x", spatial = 8>]
+func.func @part_and_whole(%a: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-error @below {{'x' and 'x:(2)2' of one list are parts of the axis 'x' that overlap}}
+  %0 = pm.constrain %a to <@mesh, [{"x"}, {}], partial = sum{"x:(2)2"}> : tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}

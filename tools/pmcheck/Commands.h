@@ -59,6 +59,9 @@ bool compareAndReport(const interp::NamedTensors &actual,
                       const interp::NamedTensors &expected,
                       const Tolerance &tolerance);
 
+/// Plants the fault of `--seed-fault`; false after a message.
+bool plantFault(const Arguments &arguments);
+
 int runBytes(llvm::ArrayRef<llvm::StringRef> arguments,
              mlir::MLIRContext &context);
 int runEquiv(llvm::ArrayRef<llvm::StringRef> arguments,
@@ -67,6 +70,8 @@ int runRun(llvm::ArrayRef<llvm::StringRef> arguments,
            mlir::MLIRContext &context);
 int runGradients(llvm::ArrayRef<llvm::StringRef> arguments,
                  mlir::MLIRContext &context);
+int runPasses(llvm::ArrayRef<llvm::StringRef> arguments,
+              mlir::MLIRContext &context);
 int runRandom(llvm::ArrayRef<llvm::StringRef> arguments,
               mlir::MLIRContext &context);
 int runSchedule(llvm::ArrayRef<llvm::StringRef> arguments,

@@ -35,6 +35,8 @@ namespace {
 struct Progress {
   uint64_t next, verdicts[Verdict::kNumKinds], refusals[32], kinds[64];
   uint64_t statements, collectives, remarks, findings;
+  /// Programs that have each.
+  uint64_t features[16], meshes[32];
   /// Hashes of the findings of which one was shown.
   uint64_t shown[64], numShown;
 };
@@ -76,12 +78,11 @@ private:
 };
 } // namespace
 
-/// What a mesh or a sharding may be; those that are on by default are marked.
-static const std::pair<StringRef, bool> kFeatures[] = {
-    {"uneven", true},   {"open", true},    {"priorities", true},
-    {"empty", true},    {"parts", false},  {"blocks", false},
-    {"groups", false},  {"regions", false}, {"inner-constraints", false},
-    {"partial", false}, {"replicated", false}};
+/// What programs and shardings have; `--features=no-NAME` leaves one out.
+static const StringRef kFeatures[] = {
+    "uneven",  "open",    "priorities", "empty",
+    "parts",   "blocks",  "partial",    "replicated",
+    "groups",  "regions", "inner-constraints"};
 
 static bool fail(const Twine &message) {
   llvm::errs() << "pmcheck: error: " << message << "\n";
@@ -113,24 +114,18 @@ bool RandomCommand::parse() {
                   llvm::join(kinds, ", "));
     options.ops[op] = 1;
   }
-  if (arguments.has("seed-fault") && arguments.get("seed-fault") != "all") {
-    auto faults = getFaultNames();
-    auto fault = llvm::find(faults, arguments.get("seed-fault"));
-    if (fault == faults.end())
-      return fail("there is no fault '" + arguments.get("seed-fault") +
-                  "'; there are " + llvm::join(faults, ", "));
-    seedFault(Fault(fault - faults.begin() + 1));
-  }
-  for (auto [feature, isDefault] : kFeatures)
-    if (isDefault)
-      options.features[feature] = 1;
+  if (arguments.get("seed-fault") != "all" && !plantFault(arguments))
+    return false;
+  for (StringRef feature : kFeatures)
+    options.features[feature] = 1;
   list.clear();
   arguments.get("features").split(list, ',', -1, /*KeepEmpty=*/false);
   for (StringRef feature : list) {
     StringRef name = feature;
     bool isOff = name.consume_front("no-");
-    if (!llvm::any_of(kFeatures, [&](auto f) { return f.first == name; }))
-      return fail("there is no feature '" + name + "'");
+    if (!llvm::is_contained(kFeatures, name))
+      return fail("there is no feature '" + name + "'; there are " +
+                  llvm::join(ArrayRef(kFeatures), ", "));
     if (isOff)
       options.features.erase(name);
     else
@@ -252,7 +247,7 @@ void RandomCommand::report(uint64_t index, const ChoiceLists &lists,
                                      "A crash", "A wrong program"};
   stream << "// " << titles[verdict.kind] << ", found by pmcheck random --seed="
          << seed << " --first=" << index << " --count=1: " << last.message
-         << "\n// RUN: pmopt %s --pm-propagate --pm-verify-sharded "
+         << "\n// RUN: pmopt %s --pm-refine-mesh --pm-propagate --pm-verify-sharded "
             "--pm-partition-pipeline -o %t.mlir && pmcheck equiv %s %t.mlir "
             "--partitioned=b --seed="
          << seedOf(index) << "\n"
@@ -292,6 +287,10 @@ void RandomCommand::checkBatch(uint64_t end) {
       ++progress->kinds[llvm::find(kinds, kind) - kinds.begin()];
       ++progress->statements;
     }
+    for (auto [number, feature] : llvm::enumerate(kFeatures))
+      progress->features[number] += generator.getFeaturesUsed().count(feature);
+    for (auto [number, mesh] : llvm::enumerate(RandomGenerator::getMeshes()))
+      progress->meshes[number] += generator.getMesh() == mesh;
     progress->collectives += checker.getNumCollectives();
     progress->remarks += checker.getNumRemarks();
     if (verdict.isFinding())
@@ -313,6 +312,18 @@ void RandomCommand::printCounts() {
                << p.collectives << " collectives, "
                << llvm::format("%.1f s, %.0f a second", time, total / time)
                << "\n";
+  auto printAll = [](StringRef title, auto names, ArrayRef<uint64_t> counts) {
+    llvm::outs() << title;
+    StringRef separator = " ";
+    for (auto [name, count] : llvm::zip(names, counts))
+      if (count) {
+        llvm::outs() << separator << name << " " << count;
+        separator = ", ";
+      }
+    llvm::outs() << "\n";
+  };
+  printAll("meshes:", RandomGenerator::getMeshes(), p.meshes);
+  printAll("features:", ArrayRef(kFeatures), p.features);
   if (p.remarks)
     llvm::outs() << "ops without a rule: " << p.remarks << "\n";
   for (auto [number, refusal] : llvm::enumerate(getRefusals()))
@@ -399,7 +410,8 @@ int RandomCommand::runFaults() {
   if (!arguments.has("count"))
     count = 2000;
   unsigned missed = 0;
-  for (auto [number, name] : llvm::enumerate(getFaultNames())) {
+  for (auto [number, name] : llvm::enumerate(
+           getFaultNames().take_front(kNumFaultsOfValues))) {
     seedFault(Fault(number + 1));
     if (!search())
       return 2;

@@ -21,6 +21,8 @@ ArrayRef<Refusal> getRefusals() {
   static const Refusal refusals[] = {
       {"and the op takes it apart", "an uneven cut of a dimension that an op "
                                     "takes apart"},
+      {"a value of sharding group", "a sharding group whose values are "
+                                    "annotated differently"},
   };
   return refusals;
 }
@@ -38,6 +40,7 @@ RandomChecker::RandomChecker()
   context.loadAllAvailableDialects();
   // The verifiers of the levels say more than that of the ops, which runs once.
   passes.enableVerifier(false);
+  passes.addPass(createRefineMeshPass());
   passes.addPass(createPropagatePass());
   passes.addPass(createVerifyShardedPass());
   buildPartitionPipeline(passes, /*bucketBytes=*/1 << 20);

@@ -95,8 +95,9 @@ RandomValue RandomGenerator::assign(const std::string &expression,
 void RandomGenerator::finish(RandomValue value) {
   bool allowed = depth == 0 || isOn("inner-constraints");
   if (allowed && choices.chance(25)) {
-    std::string sharding =
-        drawSharding(value.type.shape, value.type.isFloat());
+    std::string sharding = drawSharding(value.type, /*allowPartial=*/true);
+    if (depth > 0)
+      note("inner-constraints");
     value = assign("pm.constrain " + value.name + " to " + sharding + " : " +
                        value.type.str(),
                    value.type, value);
@@ -108,24 +109,30 @@ void RandomGenerator::finish(RandomValue value) {
 // Meshes and shardings
 //===----------------------------------------------------------------------===//
 
+ArrayRef<const char *> RandomGenerator::getMeshes() {
+  static const char *const meshes[] = {"2",   "3",   "2x2",   "4", "1",
+                                       "2x3", "3x2", "2x2x2", "8", "4x2",
+                                       "2x1", "2x4", "5",     "2x3x2"};
+  return meshes;
+}
+
 void RandomGenerator::drawMesh() {
-  static const char *const meshes[] = {"2",   "3",     "2x2",   "4",   "1",
-                                       "2x3", "3x2",   "2x2x2", "8",   "4x2",
-                                       "2x1", "2x4",   "5",     "2x3x2"};
-  std::string sizes = options.mesh.empty()
-                          ? std::string(meshes[choices.below(std::size(meshes))])
-                          : options.mesh;
+  meshText = options.mesh.empty()
+                 ? std::string(getMeshes()[choices.below(getMeshes().size())])
+                 : options.mesh;
   SmallVector<StringRef> parts;
-  StringRef(sizes).split(parts, 'x');
+  StringRef(meshText).split(parts, 'x');
+  Shape names = choices.permutation(parts.size());
   for (auto [index, part] : enumerate(parts)) {
-    Axis axis{std::string(1, "xyzuvw"[index % 6]), 1};
+    Axis axis{std::string(1, "xyzuvw"[names[index] % 6]), 1};
     (void)part.getAsInteger(10, axis.size);
     mesh.push_back(axis);
   }
 }
 
-std::string RandomGenerator::drawSharding(const Shape &shape,
+std::string RandomGenerator::drawSharding(const TensorType &type,
                                           bool allowPartial) {
+  const Shape &shape = type.shape;
   // What may stand in it: axes, or both parts of one.
   std::vector<Axis> left;
   for (const Axis &axis : mesh) {
@@ -143,6 +150,13 @@ std::string RandomGenerator::drawSharding(const Shape &shape,
                         std::to_string(axis.size / d),
                     axis.size / d});
   }
+  auto take = [&](uint32_t place) {
+    std::string name = left[place].name;
+    left.erase(left.begin() + place);
+    if (name.size() > 1)
+      note("parts");
+    return "\"" + name + "\"";
+  };
   bool hasPriorities = isOn("priorities") && choices.chance(20);
   std::string text = "<@mesh, [";
   for (auto [dim, size] : enumerate(shape)) {
@@ -157,41 +171,56 @@ std::string RandomGenerator::drawSharding(const Shape &shape,
         break;
       if (size % next && !choices.chance(next > size ? 15 : 60))
         break;
-      axes += (axes.empty() ? "\"" : ", \"") + left[place].name + "\"";
+      if (size % next)
+        note("uneven");
+      axes += (axes.empty() ? "" : ", ") + take(place);
       pieces = next;
-      left.erase(left.begin() + place);
     }
     bool open = isOn("open") && choices.chance(25);
     text += (dim ? ", {" : "{") + axes;
-    if (open)
+    if (open) {
+      note("open");
       text += axes.empty() ? "?" : ", ?";
+    }
     text += "}";
-    if (hasPriorities && (open || !axes.empty()))
+    if (hasPriorities && (open || !axes.empty())) {
+      note("priorities");
       text += "p" + std::to_string(choices.below(3));
+    }
     if (isOn("blocks") && !axes.empty() && pieces > 1 && size > 1 &&
         choices.chance(12)) {
       int64_t least = (size + pieces - 1) / pieces;
       int64_t block = choices.between(least, std::min(size, least + 2));
-      if (block != least)
+      if (block != least) {
+        note("blocks");
         text += "b" + std::to_string(block);
+      }
     }
   }
   text += "]";
   if (!left.empty() && allowPartial && isOn("partial") && choices.chance(15)) {
-    uint32_t place = choices.below(left.size());
-    text += ", partial = sum{\"" + left[place].name + "\"}";
-    left.erase(left.begin() + place);
+    note("partial");
+    std::string kind = type.isBool()
+                           ? "max"
+                           : choices.oneOf({"sum", "sum", "sum", "max", "min"});
+    text += ", partial = " + kind + "{" + take(choices.below(left.size()));
+    if (!left.empty() && choices.chance(20))
+      text += ", " + take(choices.below(left.size()));
+    text += "}";
   }
-  if (!left.empty() && isOn("replicated") && choices.chance(10))
-    text += ", replicated = {\"" + left[choices.below(left.size())].name + "\"}";
+  if (!left.empty() && isOn("replicated") && choices.chance(10)) {
+    note("replicated");
+    text += ", replicated = {" + take(choices.below(left.size())) + "}";
+  }
   return text + ">";
 }
 
-std::string RandomGenerator::drawAttribute(const Shape &shape,
-                                           uint32_t percent) {
+std::string RandomGenerator::drawAttribute(const TensorType &type,
+                                           uint32_t percent,
+                                           bool allowPartial) {
   if (!choices.chance(percent))
     return "";
-  return " {pm.sharding = #pm.sharding" + drawSharding(shape) + "}";
+  return " {pm.sharding = #pm.sharding" + drawSharding(type, allowPartial) + "}";
 }
 
 //===----------------------------------------------------------------------===//
@@ -207,8 +236,10 @@ std::string RandomGenerator::drawElement() {
 int64_t RandomGenerator::drawSize() {
   // Small ones are often, none and a single one are rare.
   static const int64_t sizes[] = {2, 4, 3, 6, 8, 5, 2, 3, 4, 7, 9, 10, 12, 1, 1};
-  if (isOn("empty") && choices.chance(1))
+  if (isOn("empty") && choices.chance(1)) {
+    note("empty");
     return 0;
+  }
   return sizes[choices.below(std::size(sizes))];
 }
 
@@ -235,7 +266,7 @@ RandomValue RandomGenerator::makeArgument(TensorType type) {
   // Multiples of 1/32 up to 2; 0, 1 and 2.
   value.magnitude = 1;
   value.grain = value.type.isFloat() ? -5 : 0;
-  arguments.push_back({value, drawAttribute(value.type.shape, 65)});
+  arguments.push_back({value, drawAttribute(value.type, 65)});
   visible.push_back(value);
   return value;
 }
@@ -457,6 +488,8 @@ void RandomGenerator::statement() {
   for (const Kind *kind : kinds) {
     if (place < kind->weight) {
       used.push_back(kind->name);
+      if (depth > 0)
+        note("regions");
       (this->*kind->draw)();
       return;
     }
@@ -518,7 +551,8 @@ std::string RandomGenerator::make() {
   std::string resultTypes, names, types;
   for (auto [index, value] : enumerate(results)) {
     std::string comma = index ? ", " : "";
-    resultTypes += comma + value.type.str() + drawAttribute(value.type.shape, 40);
+    resultTypes += comma + value.type.str() +
+                   drawAttribute(value.type, 40, /*allowPartial=*/true);
     names += comma + value.name;
     types += comma + value.type.str();
   }

@@ -14,6 +14,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringSet.h"
 #include <string>
 #include <vector>
 
@@ -102,6 +103,12 @@ public:
   /// The module's text.
   std::string make();
   llvm::ArrayRef<std::string> getOpsUsed() const { return used; }
+  /// Such as 2x3.
+  llvm::StringRef getMesh() const { return meshText; }
+  /// All meshes that are drawn.
+  static llvm::ArrayRef<const char *> getMeshes();
+  /// What its mesh and shardings have of the features.
+  const llvm::StringSet<> &getFeaturesUsed() const { return featuresUsed; }
   /// The names of all kinds of statements.
   static std::vector<std::string> getKinds();
 
@@ -119,6 +126,7 @@ private:
   bool isOn(llvm::StringRef feature) const {
     return options.features.count(feature);
   }
+  void note(llvm::StringRef feature) { featuresUsed.insert(feature); }
 
   // The mesh and shardings.
   struct Axis {
@@ -126,9 +134,10 @@ private:
     int64_t size;
   };
   void drawMesh();
-  std::string drawSharding(const Shape &shape, bool allowPartial = false);
+  std::string drawSharding(const TensorType &type, bool allowPartial = false);
   /// An annotation for an argument or a result, or nothing.
-  std::string drawAttribute(const Shape &shape, uint32_t percent);
+  std::string drawAttribute(const TensorType &type, uint32_t percent,
+                            bool allowPartial = false);
 
   // Values.
   std::string drawElement();
@@ -225,7 +234,8 @@ private:
   std::vector<std::pair<RandomValue, std::string>> arguments;
   std::vector<RandomValue> visible;
   std::vector<std::string> used;
-  std::string text_;
+  std::string text_, meshText;
+  llvm::StringSet<> featuresUsed;
   unsigned indent = 2, depth = 0, numNames = 0, numGroups = 0;
 };
 

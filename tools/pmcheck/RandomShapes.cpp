@@ -275,13 +275,16 @@ void RandomGenerator::constrainMore() {
   RandomValue x = pickAny(0);
   if (depth > 0 && !isOn("inner-constraints"))
     return unary();
+  if (depth > 0)
+    note("inner-constraints");
   finish(assign("pm.constrain " + x.name + " to " +
-                    drawSharding(x.type.shape, x.type.isFloat()) + " : " +
+                    drawSharding(x.type, /*allowPartial=*/true) + " : " +
                     x.type.str(),
                 x.type, x));
 }
 
 void RandomGenerator::shardingGroup() {
+  note("groups");
   RandomValue x = pickAny(1);
   RandomValue y = pickType(x.type);
   std::string id = std::to_string(numGroups++);

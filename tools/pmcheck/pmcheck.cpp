@@ -54,6 +54,12 @@ pipeline schedules on a simulator
       reduce-scatter or an all-to-all (n-1)/n of it, a permute the operand for a
       rank that sends to another; times the trips of loops; the largest rank.
 
+  pmcheck passes A.mlir PIPELINE [options]
+      Runs passes, such as pm-propagate,pm-partition-pipeline, and prints the
+      module, to test that a test fails with a fault.
+        --seed-fault=NAME    plants a fault in propagation or partitioning
+        --output=FILE        prints to a file
+
   pmcheck random [options]
       Draws programs, meshes and shardings, propagates and partitions each, and
       compares its values with those of one device. Status 1 after a finding,
@@ -66,7 +72,11 @@ pipeline schedules on a simulator
         --ops=A,B            only these kinds of statements
         --max-ops=N          statements of a program (15)
         --mesh=2x3           only this mesh
-        --features=A,no-B    what shardings and programs may have
+        --features=no-A      leaves out what programs and shardings have: uneven,
+                             open, priorities, empty, parts, blocks, partial,
+                             replicated, groups, regions, inner-constraints
+        --seed-fault=NAME    plants a fault; all: one after the other, and says
+                             which program shows each
         --shrink=no          prints a finding as it is
         --keep=DIR           writes each finding to a file
         --print, --counts    prints every program; how often each kind stands
@@ -136,6 +146,7 @@ int main(int argc, char **argv) {
           .Case("equiv", runEquiv)
           .Case("run", runRun)
           .Case("gradients", runGradients)
+          .Case("passes", runPasses)
           .Case("random", runRandom)
           .Case("schedule", runSchedule)
           .Case("simulate", runSimulate)

@@ -1,8 +1,9 @@
 //===- SeededFaults.h - faults on purpose, to test the tests ----*- C++ -*-===//
 //
-// For tests only: `pmcheck random --seed-fault=NAME` plants one fault in
-// propagation or partitioning, to show that running random programs finds it.
-// Nothing else sets one, and no option of a compiler does.
+// For tests only: `pmcheck random --seed-fault=NAME` and `pmcheck passes` plant
+// one fault in propagation or partitioning, to show that running random programs
+// finds it, and that the test of a case fails with it. Nothing else sets one, and
+// no option of a compiler does.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +38,20 @@ enum class Fault {
   MoveOrder,        ///< An all-to-all takes the axes in the other order.
   PermuteBack,      ///< A permute sends where it should receive from.
   StaleCarry,       ///< A loop's next value is not brought to its sharding.
+  LocalMove,        ///< Ops whose elements move run on the blocks as they are.
+  // Of these random programs do not tell: more bytes move, or few programs have
+  // what they concern.
+  WholeReshards,    ///< A reshard makes the whole value.
+  StrayCut,         ///< An argument that nothing uses is cut.
+  NoRule,           ///< Ops of the pm dialect have no sharding rule.
+  LocalRunning,     ///< A running sum begins anew with each block.
+  DroppedPermute,   ///< A permute that the program has is left out.
+  FloorBlocks,      ///< Blocks are of the size rounded down.
+  WholeCarry,       ///< What a loop carries is whole.
+  TornReshape,      ///< A reshape takes its operand as it lies.
 };
+/// Faults of which values tell.
+constexpr unsigned kNumFaultsOfValues = static_cast<unsigned>(Fault::LocalMove);
 
 /// Whether this fault is planted.
 bool isSeeded(Fault fault);

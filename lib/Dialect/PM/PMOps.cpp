@@ -45,12 +45,26 @@ void MeshOp::print(OpAsmPrinter &printer) {
   printer.printOptionalAttrDict((*this)->getAttrs(), {"sym_name", "axes"});
 }
 
+/// Ranks of a mesh, and micro-batches: their places are counted in i32, and the
+/// table of a permute has an entry for each member.
+constexpr int64_t kMostRanks = 1 << 20;
+
 LogicalResult MeshOp::verify() {
   llvm::StringSet<> seen;
-  for (auto axis : getAxes().getAsRange<MeshAxisAttr>())
+  int64_t ranks = 1;
+  for (auto axis : getAxes().getAsRange<MeshAxisAttr>()) {
     if (!seen.insert(axis.getName().getValue()).second)
       return emitOpError("has two axes named '")
              << axis.getName().getValue() << "'";
+    bool isTemporal = axis.getKind() == AxisKind::Temporal;
+    if (axis.getSize() > kMostRanks / (isTemporal ? 1 : ranks))
+      return emitOpError("has more than ")
+             << kMostRanks << (isTemporal ? " micro-batches" : " ranks")
+             << " with the axis '" << axis.getName().getValue()
+             << "' of size " << axis.getSize();
+    if (!isTemporal)
+      ranks *= axis.getSize();
+  }
   return success();
 }
 

@@ -55,7 +55,8 @@ Partitioner::formsOf(Value original, const ValueSharding &to) {
   Region *here = builder.getInsertionBlock()->getParent();
   for (const Form &form : found->second)
     if (form.phase == phase &&
-        Value(form.value).getParentRegion()->isAncestor(here) && keepsPadding(form))
+        Value(form.value).getParentRegion()->isAncestor(here) &&
+        keepsPadding(form))
       list.push_back(form);
   return list;
 }
@@ -91,6 +92,14 @@ Value Partitioner::bring(Operation *op, Value original,
     return sliceBlock(op->getLoc(), made->getResult(0), cuts);
   }
   SmallVector<Form, 2> list = formsOf(original, to);
+  // Nothing reads it as it is, and of what there is the padding is lost.
+  bool isGarbage = list.empty();
+  if (isGarbage) {
+    Region *here = builder.getInsertionBlock()->getParent();
+    for (const Form &form : forms.lookup(original))
+      if (Value(form.value).getParentRegion()->isAncestor(here))
+        list.push_back(form);
+  }
   const Form *best = &list.front();
   if (list.size() > 1) {
     double least = kNever;
@@ -102,6 +111,9 @@ Value Partitioner::bring(Operation *op, Value original,
       }
   }
   Value value = reshard(op, best->value, type, best->sharding, to);
+  for (unsigned dim = 0; value && isGarbage && dim < to.dims.size(); ++dim)
+    if (Cut cut = cutOf(type.getDimSize(dim), to.dims[dim]); cut.isUneven())
+      value = mask(op->getLoc(), value, dim, cut, ReductionKind::Sum);
   if (value && value != best->value)
     keep(original, to, value);
   return value;

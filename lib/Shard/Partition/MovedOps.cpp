@@ -261,6 +261,8 @@ void MovedShardings::makeWhole(int64_t factor) {
 }
 
 void MovedShardings::makeWhole() {
+  if (isSeeded(Fault::LocalMove))
+    return;
   auto decide = [&] {
     done.reset();
     exchanges.clear();

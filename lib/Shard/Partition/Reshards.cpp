@@ -241,6 +241,36 @@ Value Partitioner::reshard(Operation *op, Value value, RankedTensorType global,
                            const ValueSharding &from, const ValueSharding &to) {
   ValueSharding source = onlyCutting(global, from),
                 target = onlyCutting(global, to);
+  // A maximum is no part of a sum.
+  if (!source.partial.empty() && !target.partial.empty() &&
+      source.kind != target.kind) {
+    ValueSharding whole = from;
+    whole.partial.clear();
+    Value complete = reshard(op, value, global, from, whole);
+    return complete ? reshard(op, complete, global, whole, to) : Value();
+  }
+  if (ValueSharding whole(global.getRank());
+      isSeeded(Fault::WholeReshards) && target.partial.empty() &&
+      source != target && source != whole && target != whole) {
+    value = reshard(op, value, global, from, whole);
+    return value ? reshard(op, value, global, whole, to) : Value();
+  }
+  // What all ranks have is a part of a sum on the first one and zero on the
+  // others, and a part of a maximum or minimum on each.
+  Axes added;
+  for (StringAttr axis : target.partial)
+    if (!llvm::is_contained(source.partial, axis) && !mesh.isTemporal(axis))
+      added.push_back(axis);
+  if (!added.empty()) {
+    ValueSharding fewer = to;
+    llvm::erase_if(fewer.partial, [&](StringAttr axis) {
+      return llvm::is_contained(added, axis);
+    });
+    value = reshard(op, value, global, from, fewer);
+    return value && to.kind == pm::ReductionKind::Sum
+               ? onlyOnFirst(op->getLoc(), value, added)
+               : value;
+  }
   std::string error;
   auto steps = reshards.find(global, source, target, error);
   if (failed(steps)) {

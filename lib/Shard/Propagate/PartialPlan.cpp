@@ -94,6 +94,13 @@ void PartialPlan::findFlowsOf(uint32_t number) {
   ArrayRef<ValueId> operands = graph.operandsOf(node);
   MutableArrayRef<AxisMask> own(flows.data() + node.firstOperand,
                                 node.numOperands);
+  // What flows on into a given sharding: parts of a maximum are none of a sum.
+  auto flowInto = [&](unsigned index, pm::ShardingAttr given) {
+    const Info &info = infos[operands[index]];
+    own[index] = !info.partial || info.kind == given.getPartialKind()
+                     ? graph.cuts.maskOf(given.getPartialAxes())
+                     : 0;
+  };
   switch (node.kind) {
   case NodeKind::Whole:
   case NodeKind::Group:
@@ -102,19 +109,17 @@ void PartialPlan::findFlowsOf(uint32_t number) {
     for (unsigned index = 0; index < own.size(); ++index)
       if (auto given = graph.function.getResultAttrOfType<pm::ShardingAttr>(
               index, pm::kShardingAttr))
-        own[index] = graph.cuts.maskOf(given.getPartialAxes());
+        flowInto(index, given);
     return;
   case NodeKind::Constrain:
-    own[0] = graph.cuts.maskOf(
-        cast<pm::ConstrainOp>(node.op).getSharding().getPartialAxes());
+    flowInto(0, cast<pm::ConstrainOp>(node.op).getSharding());
     return;
   case NodeKind::Reshard:
-    own[0] = graph.cuts.maskOf(
-        cast<pm::ReshardOp>(node.op).getSource().getPartialAxes());
+    flowInto(0, cast<pm::ReshardOp>(node.op).getSource());
     return;
   case NodeKind::ManualIn:
   case NodeKind::ManualOut:
-    own[0] = graph.cuts.maskOf(graph.manualSharding(node).getPartialAxes());
+    flowInto(0, graph.manualSharding(node));
     return;
   case NodeKind::Join: {
     // What the joined value is partial over, all places must give.
@@ -344,8 +349,15 @@ void PartialPlan::solve() {
   const AxisMask all = graph.cuts.mesh().all().size() < 64
                            ? (AxisMask(1) << graph.cuts.mesh().all().size()) - 1
                            : ~AxisMask(0);
+  // An axis that cuts a value does not sum it.
+  auto mayBe = [&](ValueId id) {
+    AxisMask cut = 0;
+    for (CutId dim : graph.dimsOf(id))
+      cut |= graph.cuts[dim].mask;
+    return all & ~cut;
+  };
   for (ValueId id : joined)
-    infos[id].partial = all;
+    infos[id].partial = mayBe(id);
   // All that may ever be partial is found by the first round.
   for (uint32_t node = 0; node < graph.nodes.size(); ++node) {
     findFlowsOf(node);
@@ -361,7 +373,7 @@ void PartialPlan::solve() {
   for (bool changed = true; changed;) {
     changed = false;
     for (ValueId id : joined)
-      infos[id].partial = all & ~infos[id].reduced;
+      infos[id].partial = mayBe(id) & ~infos[id].reduced;
     findFlows();
     for (ValueId id : arguments) {
       infos[id].before.clear();

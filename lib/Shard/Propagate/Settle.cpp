@@ -4,6 +4,7 @@
 #include "../FunctionAttrs.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
+#include "pipemesh/Shard/SeededFaults.h"
 
 using namespace mlir;
 using namespace pipemesh;
@@ -105,7 +106,8 @@ Value Settle::reshard(Value value, ValueId id, const Target &target,
 void Settle::setOperand(const GraphNode &node, unsigned index,
                         const Target &target) {
   ValueId id = graph.operandsOf(node)[index];
-  if (isSo(id, target))
+  if (isSo(id, target) ||
+      (isSeeded(Fault::TornReshape) && isa<stablehlo::ReshapeOp>(node.op)))
     return;
   OpOperand *slot = graph.slots[node.firstOperand + index];
   slot->set(reshard(slot->get(), id, target, slot->getOwner()));
@@ -296,6 +298,8 @@ void Settle::settleNode(uint32_t number) {
   case NodeKind::Op:
     return settleOp(number);
   case NodeKind::Join: {
+    if (isSeeded(Fault::StaleCarry))
+      return;
     Target target = targetOf(graph.resultsOf(node)[0]);
     // Zero is partial over everything.
     const GraphValue &info = graph.values[graph.operandsOf(node)[0]];
@@ -369,8 +373,12 @@ LogicalResult Settle::settleGroups() {
 
 void Settle::settleArguments() {
   SmallVector<Attribute> given;
-  for (BlockArgument arg : graph.function.getArguments())
-    given.push_back(attrOf(targetOf(graph.idOf(arg))));
+  for (BlockArgument arg : graph.function.getArguments()) {
+    Target target = targetOf(graph.idOf(arg));
+    if (isSeeded(Fault::StrayCut) && arg.use_empty() && !target.dims.empty())
+      target.dims[0] = graph.cuts.get(SmallVector<uint8_t, 8>{0});
+    given.push_back(attrOf(target));
+  }
   setArgAttrs(graph.function, pm::kShardingAttr, given);
 }
 
@@ -403,6 +411,10 @@ LogicalResult Settle::run() {
     info.partial = plan.partialOf(id);
     info.kind = plan.kindOf(id);
   }
+  if (isSeeded(Fault::WholeCarry))
+    for (ValueId id = 0; id < graph.values.size(); ++id)
+      if (graph.values[id].isJoined)
+        llvm::fill(graph.dimsOf(id), 0);
   settleArguments();
   for (uint32_t node = 0; node < graph.nodes.size(); ++node)
     settleNode(node);

@@ -22,3 +22,13 @@ module attributes {pm.schedule = 1 : i64} {
 
 // expected-error @below {{expected 'replicated', or the end of the sharding}}
 func.func @partial_twice(%x: tensor<4xf32> {pm.sharding = #pm.sharding<@mesh, [{}], partial = sum{"dp"}, partial = sum{"tp"}>})
+
+// -----
+
+// expected-error @below {{has more than 1048576 ranks with the axis 'y' of size 2097152}}
+pm.mesh @mesh = [<"x", spatial = 4>, <"y", spatial = 2097152>]
+
+// -----
+
+// expected-error @below {{has more than 1048576 micro-batches with the axis 'mb' of size 2147483648}}
+pm.mesh @mesh = [<"mb", temporal = 2147483648>]
