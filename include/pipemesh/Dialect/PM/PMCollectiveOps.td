@@ -93,8 +93,10 @@ def PM_CollectivePermuteOp : PM_Op<"collective_permute",
   let description = [{
     The members are the ranks that differ only in their coordinates on `axes`, of
     which the first is the outermost. Member i gets the value of member
-    `sources[i]`, or zero where that is -1. Partitioned level; every member must
-    reach it.
+    `sources[i]`, or zero where that is -1. With k sources for each of n members the
+    value is k equal parts along dimension 0, which move in one exchange: part j of
+    member i is part j of member `sources[j n + i]`. Partitioned level; every member
+    must reach it.
 
     ```mlir
     %y = pm.collective_permute %x over ["dp"] sources [1, -1] on @mesh : tensor<4x4xf32>

@@ -43,7 +43,8 @@ def PMRT_PermuteOp : PMRT_DimCollective<"permute"> {
   let description = [{
     Places are the own value and the received one, of equal size. Member i of the
     ranks that differ on `axes` gets that of member `sources[i]`, or zero where
-    it is -1.
+    it is -1. With k sources for each of n members, part j of k equal ones of member i
+    is that of member `sources[j n + i]`.
 
     ```mlir
     pmrt.role @role_0 arena 1024 scratch 0 : 1024 {
