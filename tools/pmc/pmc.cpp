@@ -50,7 +50,7 @@ cl::list<std::string> shardings(
              "mesh, e.g. arg0=dp,- or out1=dp+tp; may be repeated"),
     cl::value_desc("NAME=AXES,..."), cl::cat(category));
 cl::opt<std::string> schedule("schedule",
-                              cl::desc("1f1b or gpipe, instead of the "
+                              cl::desc("1f1b, gpipe, zb-h1 ..., instead of the "
                                        "strategy's"),
                               cl::init(""), cl::cat(category));
 cl::opt<std::string> clusterPath("cluster",

@@ -73,7 +73,7 @@ def SplitStagesPass : Pass<"pm-split-stages", "::mlir::ModuleOp"> {
       inputs (with all they depend on, computed for the whole batch), and
       values that depend on state or on nothing (tables);
     - *forward*, *backward*: everything else that a temporal axis cuts, by phase.
-      Where the module's `pm.schedule` runs the two apart (`zb-h1`, `zb-h2`), the
+      Where the module's `pm.schedule` runs the two apart (`zb-h1`, `zb-v` ...), the
       backward is two fragments: *input_gradient*, what another stage's backward
       waits for and nothing more, and *weight_gradient*, the rest. A stage that
       sends no gradient, as the first, has in its *input_gradient* what the
@@ -203,8 +203,9 @@ def SchedulePass : Pass<"pm-schedule", "::mlir::ModuleOp"> {
   let summary = "fill the roles with actions";
   let description = [{
     Before: fragments and a program whose roles are empty. After: each `pm.role`
-    lists the runs of its stage's fragments in their total order, and the
-    transfers that they need. Fragments that do not exist have no action.
+    lists the runs of its stages' fragments in their total order, and the
+    transfers that they need. `pm.rank_of_stage` on the module places the stages;
+    without it each rank has one. Fragments that do not exist have no action.
 
     - `1f1b`: a stage starts as many micro-batches as there are stages behind it,
       then takes one forward and one backward in turn. It keeps the activations
@@ -213,6 +214,9 @@ def SchedulePass : Pass<"pm-schedule", "::mlir::ModuleOp"> {
     - `zb-h1`, `zb-h2`: input gradients as soon as they can, weight gradients
       later, in gaps; for backwards that pm-split-stages has cut in two. The other
       schedules run the two parts of such a backward behind each other.
+
+    - `interleaved-1f1b`, `looped-bfs`: several stages on a rank, in a loop.
+    - `zb-v`, `dualpipe-v`: two, in a V.
 
     The lists are those of the library `lib/Schedule` (docs/schedules.md).
 
@@ -262,7 +266,7 @@ def SchedulePass : Pass<"pm-schedule", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pipemesh::pm::PMDialect"];
   let options = [
     Option<"name", "name", "std::string", /*default=*/"",
-           "gpipe, 1f1b, zb-h1 or zb-h2; empty for the module's">
+           "a schedule, such as gpipe or 1f1b; empty for the module's">
   ];
 }
 
