@@ -40,6 +40,7 @@ FAULTS = {
     "psum-inside-grad": "dropped-sum",
     "replica-groups": "dropped-sum",
     "reshape-grad-accum": "whole-carry",
+    "reshape-grad-accum-one-exchange": "whole-carry",
     "rmsnorm-bwd-frozen": "no-rule",
     "scatter-add-order": "off-by-one-block",
     "uneven-col-row": "dropped-mask",
