@@ -125,8 +125,11 @@ void Job::run(const std::function<void(Rank &)> &function) {
   failedRank.store(-1);
   aborted.store(false);
   bool single = localSize() == size();
-  if (single)
+  if (single) {
     transport->reset();
+    for (auto &each : ranks)
+      each->numberAnew();
+  }
   rethrow(thrown, rank);
 }
 

@@ -10,6 +10,7 @@
 #include "host/Program.h"
 #include "host/Transport.h"
 
+#include <algorithm>
 #include <array>
 
 namespace pipemesh::runtime {
@@ -102,6 +103,10 @@ public:
 
   /// Called with the ranks that a wait has missed for too long.
   std::function<void(Rank &, const std::vector<int64_t> &)> onLate;
+
+  /// Numbers collectives from 1 again; after a step that ranks have left at
+  /// different places.
+  void numberAnew() { std::fill(collectives.begin(), collectives.end(), 0); }
 
   /// Runs the actions of step number `step`.
   void runStep(int64_t step);
