@@ -106,6 +106,10 @@ template <typename OpTy, auto cost> static void attach(MLIRContext *context) {
   OpTy::template attachInterface<CostModel<OpTy, cost>>(*context);
 }
 
+template <typename... OpTys> static void attachMoves(MLIRContext *context) {
+  (attach<OpTys, movedOnce>(context), ...);
+}
+
 void pipemesh::registerCostModels(DialectRegistry &registry) {
   registry.addExtension(
       +[](MLIRContext *context, stablehlo::StableHLODialect *) {
@@ -113,6 +117,13 @@ void pipemesh::registerCostModels(DialectRegistry &registry) {
         attach<stablehlo::ReduceOp, reduce>(context);
         attach<stablehlo::ReshapeOp, nothing>(context);
         attach<stablehlo::ConstantOp, nothing>(context);
+        // No arithmetic.
+        attachMoves<stablehlo::TransposeOp, stablehlo::BroadcastInDimOp,
+                    stablehlo::SliceOp, stablehlo::DynamicSliceOp,
+                    stablehlo::DynamicUpdateSliceOp, stablehlo::ConcatenateOp,
+                    stablehlo::PadOp, stablehlo::ReverseOp,
+                    stablehlo::GatherOp, stablehlo::IotaOp,
+                    stablehlo::ConvertOp, stablehlo::BitcastConvertOp>(context);
       });
   registry.addExtension(+[](MLIRContext *context, pm::PMDialect *) {
     attach<pm::AttentionOp, attention>(context);

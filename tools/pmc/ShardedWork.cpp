@@ -5,6 +5,7 @@
 #include "pipemesh/Interfaces/Interfaces.h"
 #include "pipemesh/Lower/TripCount.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringSet.h"
 #include <map>
 
 using namespace mlir;
@@ -23,7 +24,7 @@ struct AxisWork {
 
 class Measure {
 public:
-  explicit Measure(pm::MeshOp mesh) {
+  explicit Measure(pm::MeshOp mesh) : mesh(mesh) {
     for (auto axis : mesh.getAxes().getAsRange<pm::MeshAxisAttr>())
       if (axis.getKind() == pm::AxisKind::Spatial && axis.getSize() > 1) {
         names.push_back(axis.getName());
@@ -40,7 +41,7 @@ public:
         for (Region &region : op.getRegions())
           visit(region.front(), inside);
       } else if (auto manual = dyn_cast<pm::ManualComputationOp>(op)) {
-        visit(manual.getBody().front(), times);
+        visitManual(manual, times);
       } else {
         add(op, times);
       }
@@ -50,6 +51,17 @@ public:
   json::Array get() const;
 
 private:
+  /// Each rank of the manual axes runs the body on its own part.
+  void visitManual(pm::ManualComputationOp op, double times) {
+    llvm::StringSet<> outer = manual;
+    for (auto axis : op.getManualAxes().getAsRange<StringAttr>()) {
+      manual.insert(axis.getValue());
+      times *= mesh.lookupAxis(axis.getValue()).getSize();
+    }
+    visit(op.getBody().front(), times);
+    manual = std::move(outer);
+  }
+
   static bool counts(Operation &op) {
     if (op.hasTrait<OpTrait::IsTerminator>() || op.getNumResults() == 0 ||
         isa<stablehlo::ConstantOp, pm::ReshardOp, pm::ConstrainOp>(op))
@@ -73,7 +85,8 @@ private:
         pm::ShardingAttr sharding = pm::getSharding(value);
         return sharding && sharding.shardsAxis(names[i].getValue());
       };
-      if (llvm::any_of(op.getOperands(), isCut) ||
+      if (manual.contains(names[i].getValue()) ||
+          llvm::any_of(op.getOperands(), isCut) ||
           llvm::any_of(op.getResults(), isCut)) {
         ++axes[i].ops;
         axes[i].flops += cost;
@@ -83,6 +96,8 @@ private:
     }
   }
 
+  pm::MeshOp mesh;
+  llvm::StringSet<> manual; ///< axes of the computations around
   SmallVector<StringAttr> names;
   std::vector<AxisWork> axes;
   int64_t ops = 0;
