@@ -103,8 +103,12 @@ DenseElementsAttr pipemesh::getNeutralOf(Operation *body,
 }
 
 static DenseElementsAttr getSplatConstant(Value value) {
-  while (auto broadcast = value.getDefiningOp<BroadcastInDimOp>())
-    value = broadcast.getOperand();
+  // The rule is the same before and after reshards are put in.
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<BroadcastInDimOp, pm::ReshardOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
   Attribute constant;
   if (!matchPattern(value, m_Constant(&constant)))
     return {};
