@@ -105,7 +105,8 @@ bool Padding::makesZero(Operation *op, OpResult result) const {
   }
   if (auto reduce = dyn_cast<stablehlo::ReduceOp>(op))
     return isa_and_nonnull<stablehlo::AddOp>(reduce.getAppliedOp()) &&
-           all(reduce.getInputs());
+           all(reduce.getInputs()) &&
+           llvm::all_of(reduce.getInitValues(), isKnownZero);
   if (auto dot = dyn_cast<stablehlo::DotGeneralOp>(op)) {
     stablehlo::DotDimensionNumbersAttr dims = dot.getDotDimensionNumbers();
     int64_t batching = dims.getLhsBatchingDimensions().size();
