@@ -131,25 +131,10 @@ void Bucket::close(pm::MeshOp mesh) {
   bytes = 0;
 }
 
-/// Whether the ranks' blocks of a gather or a reduce-scatter are the whole, and
-/// none has padding.
-static bool isEven(Operation *op, pm::MeshOp mesh) {
-  int64_t ranks = 1;
-  for (auto axis : cast<ArrayAttr>(op->getAttr("axes")).getAsRange<StringAttr>())
-    ranks *= mesh.lookupAxis(axis.getValue()).getSize();
-  auto count = [](Value value) {
-    return cast<RankedTensorType>(value.getType()).getNumElements();
-  };
-  int64_t operand = count(op->getOperand(0)), result = count(op->getResult(0));
-  return isa<pm::AllGatherOp>(op) ? operand * ranks == result
-                                  : result * ranks == operand;
-}
-
 /// The key of a collective that may be merged, if it is one. An all-reduce of
 /// any size may: its members stay where they are. Packing a gather or a
 /// reduce-scatter copies them, which pays where latency outweighs their bytes.
-static std::optional<Key> keyOf(Operation *op, int64_t limit,
-                                pm::MeshOp mesh) {
+static std::optional<Key> keyOf(Operation *op, int64_t limit) {
   if (!isa<pm::AllReduceOp, pm::AllGatherOp, pm::ReduceScatterOp>(op))
     return {};
   Type element =
@@ -158,7 +143,7 @@ static std::optional<Key> keyOf(Operation *op, int64_t limit,
     // A bucket takes about twenty times a link's latency.
     constexpr int64_t latenciesOfBucket = 20;
     int64_t bytes = Bucket::bytesOf(op);
-    if (bytes == 0 || bytes > limit / latenciesOfBucket || !isEven(op, mesh))
+    if (bytes == 0 || bytes > limit / latenciesOfBucket)
       return {};
   } else if (llvm::any_of(op->getOperandTypes(), [&](Type type) {
                return cast<RankedTensorType>(type).getElementType() != element;
@@ -200,12 +185,12 @@ static void combine(Block &block, int64_t limit, pm::MeshOp mesh) {
   shareEqual(block);
   SmallVector<Key> keys;
   for (Operation &op : block)
-    if (auto key = keyOf(&op, limit, mesh); key && !llvm::is_contained(keys, *key))
+    if (auto key = keyOf(&op, limit); key && !llvm::is_contained(keys, *key))
       keys.push_back(*key);
   for (const Key &key : keys) {
     Bucket bucket;
     for (Operation &op : llvm::make_early_inc_range(block)) {
-      auto own = keyOf(&op, limit, mesh);
+      auto own = keyOf(&op, limit);
       if (!own || !(*own == key)) {
         if (!bucket.empty())
           bucket.see(&op);

@@ -6,7 +6,7 @@
 
 pm.mesh @mesh = [<"dp", spatial = 2>, <"tp", spatial = 3>]
 
-// Blocks without padding; those with some stay alone.
+// 7 columns over 3 ranks: the last block has padding, which stays behind.
 // CHECK-LABEL: func.func @gathers
 // CHECK-DAG: %[[X:.*]] = stablehlo.reshape %arg0 : (tensor<4x3xf32>) -> tensor<1x12xf32>
 // CHECK-DAG: %[[Y:.*]] = stablehlo.reshape %arg1 : (tensor<2xf32>) -> tensor<1x2xf32>
@@ -15,22 +15,22 @@ pm.mesh @mesh = [<"dp", spatial = 2>, <"tp", spatial = 3>]
 // CHECK-NOT: pm.all_gather
 // CHECK: stablehlo.negate
 // CHECK: return
-func.func @gathers(%x: tensor<4x3xf32>, %y: tensor<2xf32>) -> (tensor<4x9xf32>, tensor<6xf32>) {
-  %a = pm.all_gather %x dim 1 over ["tp"] on @mesh : (tensor<4x3xf32>) -> tensor<4x9xf32>
-  %n = stablehlo.negate %a : tensor<4x9xf32>
+func.func @gathers(%x: tensor<4x3xf32>, %y: tensor<2xf32>) -> (tensor<4x7xf32>, tensor<6xf32>) {
+  %a = pm.all_gather %x dim 1 over ["tp"] on @mesh : (tensor<4x3xf32>) -> tensor<4x7xf32>
+  %n = stablehlo.negate %a : tensor<4x7xf32>
   %b = pm.all_gather %y dim 0 over ["tp"] on @mesh : (tensor<2xf32>) -> tensor<6xf32>
-  return %n, %b : tensor<4x9xf32>, tensor<6xf32>
+  return %n, %b : tensor<4x7xf32>, tensor<6xf32>
 }
 
 // CHECK-LABEL: func.func @scatters
 // CHECK: %[[SUM:.*]] = pm.reduce_scatter %{{.*}} sum dim 0 over ["dp", "tp"] on @mesh : (tensor<6x17xf32>) -> tensor<1x17xf32>
 // CHECK-NOT: pm.reduce_scatter
 // CHECK: return
-func.func @scatters(%x: tensor<4x2x12xf32>, %y: tensor<6xf32>) 
-    -> (tensor<4x2x2xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}, {"dp", "tp"}]>, pm.global_type = tensor<4x2x12xf32>},
-        tensor<1xf32> {pm.sharding = #pm.sharding<@mesh, [{"dp", "tp"}]>, pm.global_type = tensor<6xf32>}) {
-  %a = pm.reduce_scatter %x sum dim 2 over ["dp", "tp"] on @mesh : (tensor<4x2x12xf32>) -> tensor<4x2x2xf32>
-  %b = pm.reduce_scatter %y sum dim 0 over ["dp", "tp"] on @mesh : (tensor<6xf32>) -> tensor<1xf32>
+func.func @scatters(%x: tensor<4x2x11xf32>, %y: tensor<5xf32>) 
+    -> (tensor<4x2x2xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {}, {"dp", "tp"}]>, pm.global_type = tensor<4x2x11xf32>},
+        tensor<1xf32> {pm.sharding = #pm.sharding<@mesh, [{"dp", "tp"}]>, pm.global_type = tensor<5xf32>}) {
+  %a = pm.reduce_scatter %x sum dim 2 over ["dp", "tp"] on @mesh : (tensor<4x2x11xf32>) -> tensor<4x2x2xf32>
+  %b = pm.reduce_scatter %y sum dim 0 over ["dp", "tp"] on @mesh : (tensor<5xf32>) -> tensor<1xf32>
   return %a, %b : tensor<4x2x2xf32>, tensor<1xf32>
 }
 

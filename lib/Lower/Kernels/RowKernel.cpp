@@ -374,12 +374,14 @@ void RowEmitter::emitRows() {
         return SmallVector<Value>();
     }
     level = ~0u;
-    for (unsigned output : plan.rowOutputs) {
-      Value value = emitValue(body.outputs[output], identityView(false));
-      if (failed)
-        return SmallVector<Value>();
-      storeOutput(output, value, false);
-    }
+    // All are computed before the first is stored: one may lie in the place of
+    // an operand that another reads.
+    SmallVector<Value> values;
+    for (unsigned output : plan.rowOutputs)
+      values.push_back(emitValue(body.outputs[output], identityView(false)));
+    if (!failed)
+      for (auto [output, value] : llvm::zip(plan.rowOutputs, values))
+        storeOutput(output, value, false);
     return SmallVector<Value>();
   });
 }

@@ -218,4 +218,25 @@ func.func @f(%x: tensor<2x3x32xf32>, %w: tensor<32xf32>, %v: tensor<32xf32>) -> 
   function.check();
 }
 
+// Outputs of one element a row: the first takes the place of what the second
+// reads, so both are computed before one is stored.
+TEST(Kernels, OutputsOfRowsAreComputedBeforeOneIsStored) {
+  CompiledFunction function(R"(
+func.func @f(%x: tensor<1x300xf32>, %n: tensor<i32> {test.low = 3, test.high = 6}, %p: tensor<16x7xf32>) -> (tensor<1x112xf32>, tensor<16x7xf32>, tensor<16x7xf32>) {
+  %0 = stablehlo.slice %x [0:1, 9:121] : (tensor<1x300xf32>) -> tensor<1x112xf32>
+  %1 = stablehlo.reshape %0 : (tensor<1x112xf32>) -> tensor<16x7xf32>
+  %2 = stablehlo.multiply %1, %1 : tensor<16x7xf32>
+  %i = stablehlo.iota dim = 1 : tensor<16x7xi32>
+  %b = stablehlo.broadcast_in_dim %n, dims = [] : (tensor<i32>) -> tensor<16x7xi32>
+  %c = stablehlo.compare LT, %i, %b, SIGNED : (tensor<16x7xi32>, tensor<16x7xi32>) -> tensor<16x7xi1>
+  %z = stablehlo.constant dense<0.0> : tensor<16x7xf32>
+  %3 = stablehlo.select %c, %2, %z : tensor<16x7xi1>, tensor<16x7xf32>
+  %4 = stablehlo.subtract %p, %1 : tensor<16x7xf32>
+  return %0, %3, %4 : tensor<1x112xf32>, tensor<16x7xf32>, tensor<16x7xf32>
+}
+)");
+  EXPECT_EQ(function.getNumKernels(), 1u);
+  function.check();
+}
+
 } // namespace
