@@ -14,7 +14,7 @@ using llvm::Twine;
 
 /// Words and schedules that the strategy language has, but this version does
 /// not compile.
-static constexpr StringLiteral laterWords[] = {"ep", "cp", "chunks", "stages",
+static constexpr StringLiteral laterWords[] = {"ep", "cp", "stages",
                                                "recompute"};
 static constexpr StringLiteral laterSchedules[] = {"zb-auto"};
 
@@ -25,10 +25,8 @@ static constexpr StringLiteral knownSchedules =
 static constexpr StringLiteral knownWords =
     "dp (data parallel ranks), tp (tensor parallel ranks), pp (pipeline "
     "ranks), mb (micro-batches), zero (0, 1 or 3), sp (0 or 1), schedule "
-    "(1f1b, "
-    "gpipe, interleaved-1f1b, looped-bfs, zb-h1, zb-h2, zb-v or dualpipe-v) "
-    "and "
-    "chunks (stages of each pipeline rank)";
+    "(1f1b, gpipe, interleaved-1f1b, looped-bfs, zb-h1, zb-h2, zb-v or "
+    "dualpipe-v) and chunks (stages of each pipeline rank)";
 
 static constexpr int64_t largestSize = int64_t(1) << 20;
 

@@ -91,18 +91,26 @@ uint64_t MpiGroup::run(int64_t member, uint64_t collective,
       messages.send(own.data(), sizeof(header) + (small ? bytes : 0),
                     ranks[other], tag(First));
   uint64_t waited = messages.wait(patience);
-  std::vector<Brought> members;
-  bool same = true;
-  for (int64_t other = 0; other < size(); ++other) {
+  auto headerFrom = [&](int64_t other) {
     Header theirs = header;
     if (other != member)
       std::memcpy(&theirs, firsts.data() + other * stride, sizeof(theirs));
+    return theirs;
+  };
+  bool same = true;
+  for (int64_t other = 0; other < size(); ++other) {
+    Header theirs = headerFrom(other);
     same &= std::memcmp(&theirs.signature, &header.signature,
                         sizeof(Signature)) == 0;
-    members.push_back({ranks[other], theirs.signature, theirs.text});
   }
-  if (!same)
+  if (!same) {
+    std::vector<Brought> members;
+    for (int64_t other = 0; other < size(); ++other) {
+      Header theirs = headerFrom(other);
+      members.push_back({ranks[other], theirs.signature, theirs.text});
+    }
     checkMeeting(members);
+  }
   if (small) {
     std::vector<const void *> all;
     for (int64_t other = 0; other < size(); ++other)

@@ -25,6 +25,7 @@ def PM_Dialect : Dialect {
     | `pm.state` | argument, result | `#pm.state`: argument and result share one buffer |
     | `pm.stored_shape` | argument, `pm.buffer` | `array<i64>`: the parameter's shape in its file, where the graph takes the same elements, in the same order, in another one |
     | `pm.schedule` | module | the name of the pipeline schedule that the strategy asks for |
+    | `pm.rank_of_stage` | module | the pipeline rank of each stage, where a rank has several: a list of integers; without it stage i lies on rank i |
     | `pm.cluster` | module | the levels of the machine that the mesh lies on, from the innermost out: a list of `{name, size, bandwidth, latency, reduces}` in GB/s and microseconds |
     | `pm.sharding` | argument, result | `#pm.sharding` of the value |
     | `pm.shardings` | op | one `#pm.sharding` for each result |
