@@ -5,6 +5,7 @@
 
 #include "ShardingAlgebra.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "pipemesh/Shard/GatherReasons.h"
 
 namespace pipemesh {
 
@@ -24,6 +25,9 @@ llvm::SmallVector<Gather> findGathers(mlir::ModuleOp module);
 
 /// A remark for each of them.
 void remarkGathers(mlir::ModuleOp module);
+
+/// What the first reader of a reshard needs the gathered value for.
+GatherReason findGatherReason(pm::ReshardOp reshard);
 
 } // namespace pipemesh
 

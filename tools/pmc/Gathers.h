@@ -8,10 +8,10 @@
 
 namespace pipemesh {
 
-/// Of a sharded graph, every reshard after which a rank holds more of a value
-/// than before: `value` (what makes it, and its type), `axes` that it is gathered
-/// over, `bytes` that a rank then holds, `runs`, `reader` and `reason`: what the
-/// rule of the op that reads it says, or what else asks for it.
+/// Every gather of a partitioned module: `value` (what makes its operand, and
+/// the type of its result on a rank), `axes` that it is gathered over, `bytes`
+/// that a rank holds then, `function` and `runs` (in one call of that), and `for`:
+/// a list of `reader` and `reason`, of several where small ones are packed.
 llvm::json::Array listGathers(mlir::ModuleOp module);
 
 } // namespace pipemesh

@@ -96,24 +96,31 @@ static void printSharded(const json::Object &report, llvm::raw_ostream &os) {
   table.print(os);
 }
 
-/// Values that are made whole, or less cut, and why.
+/// What is gathered, and why.
 static void printGathers(const json::Object &report, llvm::raw_ostream &os) {
   const json::Array *list = report.getArray("gathers");
   if (!list || list->empty())
     return;
-  os << "values of which a rank comes to hold more\n";
+  os << "values that are gathered\n";
   Table table(2, /*lastIsLeft=*/true);
-  table.add({"axes", "value", "bytes then", "runs", "read by, because"});
+  table.add({"axes", "value", "bytes then", "in", "runs", "read by, because"});
   for (const json::Value &value : *list) {
     const json::Object &entry = *value.getAsObject();
     std::string axes;
     for (const json::Value &axis : *entry.getArray("axes"))
       axes += (axes.empty() ? "" : ",") + axis.getAsString()->str();
+    std::string reasons;
+    for (const json::Value &reason : *entry.getArray("for")) {
+      const json::Object &one = *reason.getAsObject();
+      std::string text = one.getString("reader")->str() + ": " +
+                         one.getString("reason")->str();
+      if (reasons.find(text) == std::string::npos)
+        reasons += (reasons.empty() ? "" : "; ") + text;
+    }
     table.add({axes, entry.getString("value")->str(),
                bytesText(*entry.getNumber("bytes")),
-               text(*entry.getInteger("runs")),
-               entry.getString("reader")->str() + ": " +
-                   entry.getString("reason")->str()});
+               entry.getString("function")->str(),
+               text(*entry.getInteger("runs")), reasons});
   }
   table.print(os);
 }

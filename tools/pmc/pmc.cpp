@@ -262,10 +262,10 @@ int main(int argc, char **argv) {
     level.addPasses(passes);
     if (failed(passes.run(*module)))
       return 1;
-    if (level.name == "sharded" && report.getNumOccurrences()) {
+    if (level.name == "sharded" && report.getNumOccurrences())
       shardedWork = measureShardedWork(*module);
+    if (level.name == "partitioned" && report.getNumOccurrences())
       gathers = listGathers(*module);
-    }
     if (!printAfterEach.empty() &&
         failed(write(*module, printAfterEach + "/" + std::to_string(index) +
                                   "_" + level.name + ".mlir")))

@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
+#include "pipemesh/Lower/TripCount.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
@@ -120,60 +121,6 @@ void Counter::addPermute(pm::CollectivePermuteOp op, double times) {
 // Control flow
 //===----------------------------------------------------------------------===//
 
-/// The constant that the value is, through carries of loops that do not change.
-static std::optional<int64_t> getConstant(Value value) {
-  while (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto loop = dyn_cast<shlo::WhileOp>(argument.getOwner()->getParentOp());
-    unsigned number = argument.getArgNumber();
-    if (!loop || loop.getBody().front().getTerminator()->getOperand(number) !=
-                     loop.getBody().getArgument(number))
-      return std::nullopt;
-    value = loop.getOperand()[number];
-  }
-  if (auto convert = value.getDefiningOp<shlo::ConvertOp>())
-    return getConstant(convert.getOperand());
-  auto constant = value.getDefiningOp<shlo::ConstantOp>();
-  auto elements =
-      constant ? dyn_cast<DenseIntElementsAttr>(constant.getValue()) : nullptr;
-  if (!elements || !elements.isSplat())
-    return std::nullopt;
-  return elements.getSplatValue<APInt>().getSExtValue();
-}
-
-/// How often the body runs: a counter below a constant limit, by a constant step.
-static std::optional<int64_t> getTripCount(shlo::WhileOp loop) {
-  auto compare = loop.getCond()
-                     .front()
-                     .getTerminator()
-                     ->getOperand(0)
-                     .getDefiningOp<shlo::CompareOp>();
-  if (!compare ||
-      compare.getComparisonDirection() != shlo::ComparisonDirection::LT)
-    return std::nullopt;
-  auto counter = dyn_cast<BlockArgument>(compare.getLhs());
-  std::optional<int64_t> limit = getConstant(compare.getRhs());
-  if (!counter || !limit || counter.getOwner() != &loop.getCond().front())
-    return std::nullopt;
-  unsigned number = counter.getArgNumber();
-  std::optional<int64_t> start = getConstant(loop.getOperand()[number]);
-  auto add = loop.getBody()
-                 .front()
-                 .getTerminator()
-                 ->getOperand(number)
-                 .getDefiningOp<shlo::AddOp>();
-  if (!start || !add)
-    return std::nullopt;
-  Value next = loop.getBody().getArgument(number);
-  std::optional<int64_t> step = add.getLhs() == next
-                                    ? getConstant(add.getRhs())
-                                : add.getRhs() == next
-                                    ? getConstant(add.getLhs())
-                                    : std::nullopt;
-  if (!step || *step < 1)
-    return std::nullopt;
-  return std::max<int64_t>((*limit - *start + *step - 1) / *step, 0);
-}
-
 static bool hasCollective(Operation *op) {
   return op
       ->walk([](Operation *inner) {
@@ -204,6 +151,14 @@ LogicalResult Counter::addChoice(Operation *op, double times) {
   return success();
 }
 
+/// The size of a dimension as a part of that of another value.
+static double sizeRatio(Value piece, Value whole, int64_t dim) {
+  auto sizeOf = [&](Value value) {
+    return cast<RankedTensorType>(value.getType()).getDimSize(dim);
+  };
+  return double(sizeOf(piece)) / std::max<int64_t>(sizeOf(whole), 1);
+}
+
 LogicalResult Counter::add(Operation *op, double times) {
   if (auto reduce = dyn_cast<pm::AllReduceOp>(op)) {
     double n = sizeOf(reduce.getAxes());
@@ -212,16 +167,21 @@ LogicalResult Counter::add(Operation *op, double times) {
     addExchange(op, "all_gather", gather.getAxes(), times,
                 sizeOf(gather.getAxes()) - 1);
   } else if (auto scatter = dyn_cast<pm::ReduceScatterOp>(op)) {
-    double n = sizeOf(scatter.getAxes());
-    addExchange(op, "reduce_scatter", scatter.getAxes(), times, (n - 1) / n);
+    // Uneven pieces count as the longest one.
+    addExchange(op, "reduce_scatter", scatter.getAxes(), times,
+                (sizeOf(scatter.getAxes()) - 1) *
+                    sizeRatio(scatter.getResult(), scatter.getInput(),
+                              scatter.getDim()));
   } else if (auto exchange = dyn_cast<pm::AllToAllOp>(op)) {
-    double n = sizeOf(exchange.getAxes());
-    addExchange(op, "all_to_all", exchange.getAxes(), times, (n - 1) / n);
+    addExchange(op, "all_to_all", exchange.getAxes(), times,
+                (sizeOf(exchange.getAxes()) - 1) *
+                    sizeRatio(exchange.getResult(), exchange.getInput(),
+                              exchange.getSplit()));
   } else if (auto permute = dyn_cast<pm::CollectivePermuteOp>(op)) {
     addPermute(permute, times);
   } else if (op->getNumRegions() != 0 && hasCollective(op)) {
     if (auto loop = dyn_cast<shlo::WhileOp>(op)) {
-      std::optional<int64_t> trips = getTripCount(loop);
+      std::optional<int64_t> trips = countTrips(loop);
       if (!trips)
         return op->emitError("holds collectives, and how often it runs is not "
                              "constant");

@@ -56,6 +56,7 @@ static Crossing getCrossing(Partitioner &p, pm::ManualComputationOp op,
 
 static LogicalResult convertManual(Partitioner &p, pm::ManualComputationOp op) {
   Block &body = op.getBody().front();
+  p.why = "the manual computation takes or gives it so";
   if (failed(p.check(op.getBody())))
     return failure();
   for (auto [operand, attr, argument] :
@@ -104,7 +105,13 @@ static LogicalResult convertCollective(Partitioner &p, OpTy op) {
         return op.emitError("moves elements along dimension ")
                << dim << ", which is cut over '" << cut.axes.front().getValue()
                << "'; constrain it to be whole";
-  return p.convertPlain(op);
+  if (failed(p.convertPlain(op)))
+    return failure();
+  if constexpr (std::is_same_v<OpTy, pm::AllGatherOp>) {
+    p.why = "the module asks for it";
+    p.explainGather(p.local(op.getResult()).getDefiningOp());
+  }
+  return success();
 }
 
 static LogicalResult convertAxisIndex(Partitioner &p, pm::AxisIndexOp op) {

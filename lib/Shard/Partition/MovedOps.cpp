@@ -126,6 +126,10 @@ int64_t MovedShardings::findOther(int64_t exchanged, int64_t members) {
   return best;
 }
 
+static constexpr const char *kMovesAlong =
+    "its elements move along it, and no other dimension is divided by the "
+    "ranks";
+
 void MovedShardings::remark(int64_t factor, ArrayRef<StringAttr> axes) {
   for (auto [index, dims] : llvm::enumerate(rule.operands))
     for (auto [dim, factors] : llvm::enumerate(dims))
@@ -136,8 +140,7 @@ void MovedShardings::remark(int64_t factor, ArrayRef<StringAttr> axes) {
         llvm::interleaveComma(axes, remark, [&](StringAttr axis) {
           remark << "'" << axis.getValue() << "'";
         });
-        remark << ", is gathered: its elements move along it, and no other "
-                  "dimension is divided by the ranks";
+        remark << ", is gathered: " << kMovesAlong;
         return;
       }
 }
@@ -339,6 +342,7 @@ LogicalResult pipemesh::convertMoved(Partitioner &p, Operation *op,
                                      BuildMoved build,
                                      const StaticMoves *moves) {
   MovedShardings shardings(p, op, operands, moves);
+  p.why = kMovesAlong;
   shardings.makeWhole();
   shardings.remarkGathers();
   MovedOp moved;

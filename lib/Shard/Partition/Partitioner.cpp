@@ -5,6 +5,7 @@
 #include "../FunctionAttrs.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "llvm/Support/SaveAndRestore.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -202,6 +203,8 @@ LogicalResult Partitioner::convert(Operation *op) {
     phase = own;
   else if (isa<func::FuncOp>(op->getParentOp()))
     phase = {};
+  llvm::SaveAndRestore<Operation *> outer(current, op);
+  llvm::SaveAndRestore<const char *> outerWhy(why, nullptr);
   if (OpHandler handler = OpHandlers::get().lookup(op))
     return handler(*this, op);
   return convertPlain(op);

@@ -165,6 +165,9 @@ public:
                         llvm::ArrayRef<mlir::StringAttr> axes);
   mlir::Value allGather(mlir::Location loc, mlir::Value value, unsigned dim,
                         int64_t size, llvm::ArrayRef<mlir::StringAttr> axes);
+  /// Notes at a gather what it is for: what `why` says of the op that is being
+  /// converted, or what the reader of a reshard needs.
+  void explainGather(mlir::Operation *gather);
   mlir::ArrayAttr axesAttr(llvm::ArrayRef<mlir::StringAttr> axes);
   /// Gives an exchange the phase of the op that is being converted.
   void setPhase(mlir::Operation *exchange);
@@ -190,6 +193,9 @@ public:
                         const ValueSharding &to);
   /// Whether an op other than a reshard beside it reads an original value.
   static bool isReadAsItIs(mlir::Value original);
+
+  /// Why the op that is being converted gathers; set by its handler.
+  const char *why = nullptr;
 
   const MeshAxes &mesh;
   const Padding &padding;
@@ -217,6 +223,8 @@ private:
   bool temporal;
   mlir::Block *entry = nullptr;
   mlir::Attribute phase;
+  /// What is being converted.
+  mlir::Operation *current = nullptr;
   llvm::DenseMap<mlir::Value, mlir::Value> values;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Form, 1>> forms;
   llvm::DenseMap<mlir::StringAttr, mlir::Value> indices;

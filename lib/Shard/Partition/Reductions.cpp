@@ -80,6 +80,8 @@ static LogicalResult reduceTwice(Partitioner &p, ReduceOp op,
     members *= p.mesh.sizeOf(axis);
   int64_t shared =
       findShared(p, op, own->getResult(0).getType(), members, axes);
+  p.why = shared < 0 ? "what each rank found is compared"
+                     : "each rank has compared a part, and all need the whole";
   SmallVector<Value> parts;
   SmallVector<Type> types;
   for (Value part : own->getResults()) {

@@ -45,6 +45,7 @@ static Operation *createWithRegions(Partitioner &p, Operation *op,
 }
 
 static LogicalResult convertWhile(Partitioner &p, stablehlo::WhileOp op) {
+  p.why = "the loop carries it so";
   SmallVector<Value> operands;
   for (auto [operand, result] :
        llvm::zip(op->getOperands(), op->getResults())) {
@@ -69,6 +70,7 @@ static LogicalResult convertWhile(Partitioner &p, stablehlo::WhileOp op) {
 
 /// if, case: every rank takes the same branch.
 static LogicalResult convertBranches(Partitioner &p, Operation *op) {
+  p.why = "the choice gives it so";
   Value index = p.localAs(op, op->getOperand(0), ValueSharding(0));
   if (!index)
     return failure();

@@ -1,5 +1,6 @@
 //===- Reshards.cpp - from one sharding to another by collectives ---------===//
 
+#include "../Gathers.h"
 #include "../Reshard.h"
 #include "RowExchange.h"
 #include "pipemesh/Shard/SeededFaults.h"
@@ -15,6 +16,17 @@ ArrayAttr Partitioner::axesAttr(ArrayRef<StringAttr> axes) {
 void Partitioner::setPhase(Operation *exchange) {
   if (phase)
     exchange->setAttr(pm::kPhaseAttr, phase);
+}
+
+void Partitioner::explainGather(Operation *gather) {
+  if (!current)
+    return;
+  auto reshard = dyn_cast<pm::ReshardOp>(current);
+  gather->setLoc(withGatherReason(
+      gather->getLoc(),
+      reshard ? findGatherReason(reshard)
+              : GatherReason{current->getName().getStringRef(),
+                             why ? why : "it needs what lies on other ranks"}));
 }
 
 Value Partitioner::allReduce(Location loc, Value value, pm::ReductionKind kind,
@@ -47,6 +59,7 @@ Value Partitioner::allGather(Location loc, Value value, unsigned dim,
                                     builder.getI64IntegerAttr(dim),
                                     axesAttr(order), mesh.symbol());
   setPhase(op);
+  explainGather(op);
   return op;
 }
 
@@ -184,6 +197,7 @@ void ReshardWalk::take(const ReshardStep &step) {
     break;
   case StepKind::AllGather:
     exchange<pm::AllGatherOp>(type, dim(step.dim), axes, p.mesh.symbol());
+    p.explainGather(value.getDefiningOp());
     break;
   case StepKind::ReduceScatter:
     exchange<pm::ReduceScatterOp>(

@@ -54,6 +54,7 @@ static LogicalResult convertTopK(Partitioner &p, chlo::TopKOp op) {
   Value offset = b.convert(p.offsetOf(op.getLoc(), cut),
                            indices.getElementType());
   Value places = b.add(own.getIndices(), b.broadcast(offset, {}, shape));
+  p.why = "the first k of each block are compared";
   Value candidates = p.allGather(op.getLoc(), own.getValues(), last,
                                  k * cut.blocks, cut.axes);
   places = p.allGather(op.getLoc(), places, last, k * cut.blocks, cut.axes);

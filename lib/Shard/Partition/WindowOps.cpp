@@ -57,6 +57,7 @@ static Value apply(BlockBuilder &b, Operation *body, Value lhs, Value rhs) {
 static Value reduceOthers(BlockBuilder &b, ReduceWindowOp op,
                           const RunningReduction &running, const Cut &cut,
                           Value total) {
+  b.p.why = "the totals of the other blocks are added to its own";
   Value all = b.p.allGather(b.loc, total, running.dim, cut.blocks, cut.axes);
   RankedTensorType type = b.typeOf(all);
   Value neutral = ConstantOp::create(b.builder, b.loc, type,
