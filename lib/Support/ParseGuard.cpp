@@ -23,6 +23,9 @@ static std::array<bool, 256> makeTable(StringRef set, bool alphanumeric) {
 /// What the scanner stops at.
 static const std::array<bool, 256> special =
     makeTable(StringRef("\0\"/([{<)]}>%#!-+*\n,=", 20), false);
+/// The same, and at what may be an integer type of no bits.
+static const std::array<bool, 256> specialOrType =
+    makeTable(StringRef("\0\"/([{<)]}>%#!-+*\n,=i", 21), false);
 /// What a name is made of.
 static const std::array<bool, 256> inName = makeTable("_$.-", true);
 
@@ -36,7 +39,8 @@ namespace {
 class Scanner {
 public:
   Scanner(StringRef text, const pipemesh::ParseLimits &limits)
-      : text(text), limits(limits) {}
+      : text(text), limits(limits),
+        special(text.contains("i0") ? specialOrType : ::special) {}
 
   /// Whether the text is refused; `position` and `reason` then say where and
   /// why.
@@ -57,9 +61,11 @@ private:
   void skipComment();
   bool scanAlias();
   bool scanResult();
+  bool isEmptyType() const;
 
   StringRef text;
   const pipemesh::ParseLimits &limits;
+  const std::array<bool, 256> &special;
   size_t at = 0;
   unsigned depth = 0;
   // Operators since the last token of another kind: `- - - 1` recurses too.
@@ -149,6 +155,21 @@ bool Scanner::scanResult() {
   return false;
 }
 
+/// Whether `i0`, `si0` or `ui0` stands here, as a type or as an element type.
+bool Scanner::isEmptyType() const {
+  auto at = [&](size_t place) { return place < text.size() ? text[place] : ' '; };
+  if (this->at == 0 || at(this->at + 1) != '0' ||
+      isIn(inName, at(this->at + 2)) ||
+      text.substr(this->at + 2).ltrim().starts_with("="))
+    return false;
+  size_t before = this->at - 1;
+  if (before > 0 && (at(before) == 's' || at(before) == 'u'))
+    --before;
+  if (at(before) == 'x')
+    return before > 0 && (llvm::isDigit(at(before - 1)) || at(before - 1) == '?');
+  return !isIn(inName, at(before)) && !StringRef("%@#!^").contains(at(before));
+}
+
 bool Scanner::refuses() {
   for (; at < text.size(); ++at) {
     char c = text[at];
@@ -200,6 +221,11 @@ bool Scanner::refuses() {
       if (++operators > 16 * limits.depth)
         return refuse(at, "more than " + Twine(16 * limits.depth) +
                               " operators in one expression");
+      continue;
+    case 'i':
+      if (isEmptyType())
+        return refuse(at, "an integer type of no bits, whose constants MLIR "
+                          "cannot print");
       continue;
     case '\n':
       if (depth == 0)

@@ -162,13 +162,19 @@ static std::string keepCopy(llvm::StringRef path, unsigned number,
 
 /// All copies of one file; the number of those that failed.
 static unsigned fuzzFile(llvm::StringRef path, Progress *progress) {
-  auto buffer = llvm::MemoryBuffer::getFile(path);
+  // As our tools open it; what they would refuse is damaged all the same.
+  std::string refused;
+  std::unique_ptr<llvm::MemoryBuffer> buffer = pipemesh::openText(path, refused);
   if (!buffer) {
-    llvm::errs() << path << ": " << buffer.getError().message() << "\n";
-    return 1;
+    auto raw = llvm::MemoryBuffer::getFile(path);
+    if (!raw) {
+      llvm::errs() << path << ": " << raw.getError().message() << "\n";
+      return 1;
+    }
+    buffer = std::move(*raw);
   }
   std::vector<llvm::StringRef> modules =
-      pipemesh::fuzz::splitModules((*buffer)->getBuffer());
+      pipemesh::fuzz::splitModules(buffer->getBuffer());
   std::vector<std::string> cut;
   if (pieces) {
     DialectRegistry registry;
@@ -180,13 +186,15 @@ static unsigned fuzzFile(llvm::StringRef path, Progress *progress) {
         cut.push_back(std::move(piece));
     modules.assign(cut.begin(), cut.end());
   }
-  if (modules.empty())
-    return 0;
+  if (modules.empty()) {
+    llvm::errs() << path << ": no module could be cut out of it\n";
+    return 1;
+  }
   for (llvm::StringRef &text : modules)
     if (longest && text.size() > longest)
       text = text.take_front(text.rfind('\n', longest) + 1);
   // The text decides, and not where the checkout lies.
-  uint64_t seed = llvm::xxh3_64bits((*buffer)->getBuffer());
+  uint64_t seed = llvm::xxh3_64bits(buffer->getBuffer());
   unsigned failures = 0, start = first, end = first + copies;
   progress->parsed = progress->silent = 0;
   while (start < end) {

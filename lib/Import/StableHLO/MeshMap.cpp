@@ -8,8 +8,8 @@
 using namespace mlir;
 using namespace pipemesh;
 
-// Devices are numbered in 64 bits with room to spare.
-static constexpr int64_t maxDevices = int64_t(1) << 40;
+// As many as a pm.mesh may have; their numbers fit into the i32 of a partition_id.
+static constexpr int64_t maxDevices = int64_t(1) << 20;
 
 /// The product of the axes' sizes; 0 where it is too large.
 static int64_t countDevices(sdy::MeshAttr mesh) {

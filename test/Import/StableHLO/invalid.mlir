@@ -99,3 +99,18 @@ sdy.mesh @other = <["a"=3, "b"=2]>
 func.func public @main(%arg0: tensor<6xf32> {sdy.sharding = #sdy.sharding<@other, [{"a"}]>}) {
   return
 }
+
+// -----
+
+// Found by a damaged copy of collectives.mlir.
+// expected-error @+1 {{mesh @mesh has more than 1048576 devices}}
+sdy.mesh @mesh = <["x"=2, "y"=4294967296]>
+func.func public @main(%arg0: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{"x"}]>] out_shardings=[<@mesh, [{"x"}]>] manual_axes={"x", "y"} (%a: tensor<4xf32>) {
+    %1 = stablehlo.partition_id : tensor<ui32>
+    %2 = stablehlo.convert %1 : (tensor<ui32>) -> tensor<f32>
+    %3 = stablehlo.broadcast_in_dim %2, dims = [] : (tensor<f32>) -> tensor<4xf32>
+    sdy.return %3 : tensor<4xf32>
+  } : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
