@@ -4,6 +4,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -21,6 +22,7 @@ public:
   void run();
 
 private:
+  void countOrigins();
   void makeArgumentBuffers();
   void makeBuffers();
   void makeWriteBuffer(Fragment &fragment, Value value);
@@ -51,6 +53,9 @@ private:
   OpBuilder builder;
   pm::ProgramOp program;
   llvm::StringSet<> names;
+  /// How many ops of that kind and place in the model stand before an op, where
+  /// there are some.
+  llvm::DenseMap<Operation *, unsigned> repetition;
   llvm::DenseMap<Value, FlatSymbolRefAttr> argumentBuffers;
   llvm::DenseMap<HomedValue, FlatSymbolRefAttr> buffers;
   llvm::DenseMap<unsigned, FlatSymbolRefAttr> resultBuffers;
@@ -72,6 +77,7 @@ void FragmentBuilder::run() {
   program = pm::ProgramOp::create(builder, function.getLoc(), "step",
                                   mesh.getSymName());
   program.getBody().emplaceBlock();
+  countOrigins();
   makeArgumentBuffers();
   makeBuffers();
   builder.setInsertionPointToEnd(&program.getBody().front());
@@ -99,13 +105,31 @@ static std::string unique(llvm::StringSet<> &names, StringRef name) {
   return candidate;
 }
 
-/// `saved.model.layers.0.mlp.dot_general`: where the value comes from.
-std::string FragmentBuilder::nameOf(Value value, StringRef prefix) const {
-  std::string name = prefix.str();
-  StringRef module = pm::getModelName(value.getLoc());
+/// `.model.layers.0.mlp.dot_general`: where the value comes from.
+static std::string getOrigin(Operation *op) {
+  std::string name;
+  StringRef module = pm::getModelName(op->getLoc());
   if (!module.empty())
     name += ("." + module).str();
-  name += ("." + value.getDefiningOp()->getName().stripDialect()).str();
+  return name + ("." + op->getName().stripDialect()).str();
+}
+
+void FragmentBuilder::countOrigins() {
+  llvm::StringMap<unsigned> counts;
+  for (Operation &op : function.getBody().front().without_terminator())
+    if (!pm::getModelName(op.getLoc()).empty())
+      if (unsigned before = counts[getOrigin(&op)]++)
+        repetition[&op] = before;
+}
+
+/// `saved.model.layers.0.add_1`: the second add of the layer, whatever else is
+/// saved, so that bundles of other stages have the same name for it.
+std::string FragmentBuilder::nameOf(Value value, StringRef prefix) const {
+  Operation *op = value.getDefiningOp();
+  std::string name = prefix.str() + getOrigin(op);
+  bool isSaved = prefix == "saved" || prefix == "again";
+  if (auto found = repetition.find(op); isSaved && found != repetition.end())
+    name += "_" + std::to_string(found->second);
   return name;
 }
 
@@ -286,10 +310,15 @@ void FragmentBuilder::makeWriteBuffer(Fragment &fragment, Value value) {
   bool isActivation =
       pm::FragmentAttr::get(builder.getContext(), fragment.kind, fragment.stage)
           .isPerMicroBatch();
-  buffer = isActivation ? makeBuffer(loc, nameOf(value, "saved"),
-                                     pm::BufferKind::Activation, value)
-                        : makeBuffer(loc, nameOf(value, "value"),
-                                     pm::BufferKind::Value, value);
+  // What a backward computes again is another value than the forward's.
+  bool isAgain =
+      placement.of(value.getDefiningOp()).home == pm::FragmentKind::Forward &&
+      fragment.kind != pm::FragmentKind::Forward;
+  buffer = isActivation
+               ? makeBuffer(loc, nameOf(value, isAgain ? "again" : "saved"),
+                            pm::BufferKind::Activation, value)
+               : makeBuffer(loc, nameOf(value, "value"), pm::BufferKind::Value,
+                            value);
 }
 
 //===----------------------------------------------------------------------===//

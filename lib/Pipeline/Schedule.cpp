@@ -4,6 +4,7 @@
 #include "Stage.h"
 #include "Transfers.h"
 #include "pipemesh/Pipeline/Passes.h"
+#include "pipemesh/Schedule/ActionLists.h"
 #include "pipemesh/Schedule/Generate.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -15,9 +16,6 @@ namespace pipemesh {
 using namespace mlir;
 using namespace pipemesh;
 using pm::FragmentKind;
-
-/// Its costs are not known here.
-static constexpr llvm::StringLiteral fitted = "zb-auto";
 
 /// The fragments that an action runs, of those that a program has.
 static ArrayRef<FragmentKind> getFragments(schedule::ActionKind kind) {
@@ -52,50 +50,9 @@ public:
     FailureOr<Program> program = readProgram(getOperation());
     if (failed(program))
       return signalPassFailure();
-    std::string scheduleName = name;
-    if (auto given =
-            getOperation()->getAttrOfType<StringAttr>(pm::kScheduleAttr);
-        given && scheduleName.empty())
-      scheduleName = given.str();
-    if (scheduleName.empty())
-      scheduleName = "1f1b";
-    if (!schedule::isScheduleName(scheduleName) || scheduleName == fitted) {
-      SmallVector<StringRef> known;
-      for (StringRef other : schedule::getScheduleNames())
-        if (other != fitted)
-          known.push_back(other);
-      getOperation().emitError("unknown schedule '")
-          << scheduleName << "'; known are " << llvm::join(known, ", ");
+    FailureOr<schedule::Schedule> made = findLists(*program);
+    if (failed(made))
       return signalPassFailure();
-    }
-    for (auto &[fragment, function] : program->fragments)
-      if (schedule::splitsBackward(scheduleName) &&
-          fragment.getKind() == FragmentKind::Backward) {
-        function.emitError("is a whole backward, but ")
-            << scheduleName
-            << " runs the gradients of inputs and of weights apart; give the "
-               "schedule in the strategy, so that pm-split-stages knows it";
-        return signalPassFailure();
-      }
-    schedule::Request request;
-    request.name = scheduleName;
-    SmallVector<int64_t> rankOfStage =
-        getRankOfStage(getOperation(), program->mesh);
-    request.ranks = getNumPipelineRanks(program->mesh);
-    request.chunks = rankOfStage.size() / request.ranks;
-    request.microBatches = program->microBatches;
-    llvm::Expected<schedule::Schedule> made = schedule::generate(request);
-    if (!made) {
-      getOperation().emitError(toString(made.takeError()));
-      return signalPassFailure();
-    }
-    if (!llvm::equal(made->rankOfStage, rankOfStage)) {
-      getOperation().emitError("the module's stages lie on other ranks than ")
-          << scheduleName
-          << " has them; give the schedule in the strategy, so that "
-             "pm-assign-stages knows it";
-      return signalPassFailure();
-    }
     for (auto role : program->op.getBody().getOps<pm::RoleOp>()) {
       if (!role.getBody().front().empty()) {
         role.emitError("already has actions; a program is scheduled once");
@@ -107,6 +64,86 @@ public:
   }
 
 private:
+  /// The module's lists, or those of the schedule that the option or the module
+  /// names.
+  FailureOr<schedule::Schedule> findLists(const Program &program) {
+    ModuleOp module = getOperation();
+    SmallVector<int64_t> rankOfStage = getRankOfStage(module, program.mesh);
+    std::string scheduleName = name;
+    auto named = module->getAttrOfType<StringAttr>(pm::kScheduleAttr);
+    if (named && scheduleName.empty())
+      scheduleName = named.str();
+    if (scheduleName.empty())
+      scheduleName = "1f1b";
+    bool isTheModules = name.empty() || (named && named == scheduleName);
+    auto rows = module->getAttrOfType<ArrayAttr>(schedule::kActionsAttr);
+    llvm::Expected<schedule::Schedule> made =
+        rows && isTheModules ? read(rows) : generate(program, scheduleName);
+    if (!made)
+      return LogicalResult(module.emitError(toString(made.takeError())));
+    if (made->getNumRanks() != getNumPipelineRanks(program.mesh) ||
+        made->microBatches != program.microBatches)
+      return LogicalResult(module.emitError("'pm.actions' are lists of ")
+                           << made->getNumRanks() << " ranks and "
+                           << made->microBatches
+                           << " micro-batches, but the mesh has "
+                           << getNumPipelineRanks(program.mesh) << " and "
+                           << program.microBatches);
+    bool hasParts = llvm::any_of(made->lists, [](const auto &list) {
+      return llvm::any_of(list, [](const schedule::Item &item) {
+        return item.action.kind == schedule::ActionKind::BackwardInput ||
+               (item.partner &&
+                item.partner->kind == schedule::ActionKind::BackwardInput);
+      });
+    });
+    for (auto &[fragment, function] : program.fragments)
+      if (hasParts && fragment.getKind() == FragmentKind::Backward)
+        return LogicalResult(
+            func::FuncOp(function).emitError("is a whole backward, but ")
+            << scheduleName
+            << " runs the gradients of inputs and of weights apart; give the "
+               "schedule in the strategy, so that pm-split-stages knows it");
+    if (!llvm::equal(made->rankOfStage, rankOfStage))
+      return LogicalResult(
+          module.emitError("the module's stages lie on other ranks than ")
+          << scheduleName
+          << " has them; give the schedule in the strategy, so that "
+             "pm-assign-stages knows it");
+    return std::move(*made);
+  }
+
+  static llvm::Expected<schedule::Schedule> read(ArrayAttr rows) {
+    if (!llvm::all_of(rows, llvm::IsaPred<StringAttr>))
+      return llvm::createStringError(
+          "'pm.actions' must be a list of strings, one for each rank");
+    std::vector<std::string> remarks;
+    llvm::Expected<schedule::Schedule> lists = schedule::parseActionLists(
+        llvm::join(rows.getAsValueRange<StringAttr>(), "\n"), remarks);
+    if (!lists)
+      return llvm::createStringError("'pm.actions': " +
+                                     toString(lists.takeError()));
+    return lists;
+  }
+
+  llvm::Expected<schedule::Schedule> generate(const Program &program,
+                                              StringRef scheduleName) {
+    if (!schedule::isScheduleName(scheduleName))
+      return llvm::createStringError(
+          "unknown schedule '" + scheduleName.str() + "'; known are " +
+          llvm::join(schedule::getScheduleNames(), ", "));
+    if (scheduleName == "zb-auto")
+      return llvm::createStringError(
+          "zb-auto is fitted to the costs of stages; give the schedule in the "
+          "strategy, so that pm-assign-stages finds its lists");
+    schedule::Request request;
+    request.name = scheduleName.str();
+    request.ranks = getNumPipelineRanks(program.mesh);
+    request.chunks =
+        getRankOfStage(getOperation(), program.mesh).size() / request.ranks;
+    request.microBatches = program.microBatches;
+    return schedule::generate(request);
+  }
+
   /// The actions of role k: its list of the schedule between what runs once.
   void fill(pm::RoleOp role, const Program &program,
             const schedule::Schedule &made) {

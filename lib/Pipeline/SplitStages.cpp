@@ -4,7 +4,6 @@
 #include "Stage.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "pipemesh/Pipeline/Passes.h"
-#include "pipemesh/Schedule/Generate.h"
 
 namespace pipemesh {
 #define GEN_PASS_DEF_SPLITSTAGESPASS
@@ -39,9 +38,8 @@ public:
     SmallVector<int64_t> rankOfStage = getRankOfStage(module, mesh);
     if (failed(check(functions[0], rankOfStage.size())))
       return signalPassFailure();
-    auto name = module->getAttrOfType<StringAttr>(pm::kScheduleAttr);
     Splitter splitter(functions[0], mesh, std::move(rankOfStage),
-                      name && schedule::splitsBackward(name));
+                      {splitsBackward(module), recomputes(module)});
     if (failed(splitter.run()))
       return signalPassFailure();
     buildFragments(splitter, mesh);

@@ -8,10 +8,10 @@ using namespace pipemesh;
 using pm::FragmentKind;
 
 Splitter::Splitter(func::FuncOp function, pm::MeshOp mesh,
-                   SmallVector<int64_t> ranks, bool splitsBackward)
+                   SmallVector<int64_t> ranks, SplitOptions options)
     : function(function), rankOfStage(std::move(ranks)),
       numStages(rankOfStage.size()), numRanks(getNumPipelineRanks(mesh)),
-      splitsBackward(splitsBackward), mesh(mesh) {
+      options(options), mesh(mesh) {
   auto add = [&](FragmentKind kind, bool fromLast = false) {
     int64_t count = kind > FragmentKind::Backward ? numRanks : numStages;
     for (int64_t i = 0; i < count; ++i) {
@@ -23,7 +23,7 @@ Splitter::Splitter(func::FuncOp function, pm::MeshOp mesh,
   };
   add(FragmentKind::Prologue);
   add(FragmentKind::Forward);
-  if (splitsBackward) {
+  if (options.splitsBackward) {
     add(FragmentKind::InputGradient, /*fromLast=*/true);
     add(FragmentKind::WeightGradient, /*fromLast=*/true);
   } else {
@@ -68,7 +68,14 @@ Splitter::Source Splitter::find(const Fragment &needing, Value value) const {
     return numStages == 1 ? Source() : findLate(needing, value, late->of(op));
   }
   int64_t stage = placed.isStateless ? needing.stage : placed.stage;
-  unsigned home = indexOf(placed.home, stage), own = indexOf(needing);
+  FragmentKind kind = placed.home;
+  if (options.recomputes && kind == FragmentKind::Forward &&
+      isBackward(needing.kind) && stage == needing.stage) {
+    if (needing.kind != FragmentKind::WeightGradient)
+      return {};
+    kind = FragmentKind::InputGradient;
+  }
+  unsigned home = indexOf(kind, stage), own = indexOf(needing);
   if (home == own)
     return {};
   // What a prologue needs of the micro-batches' ops, it computes for all.
@@ -183,7 +190,7 @@ LogicalResult Splitter::run() {
     if (regroupSums(function, places) && failed(placement.run(function, mesh)))
       return failure();
   }
-  if (splitsBackward)
+  if (options.splitsBackward)
     placement.splitBackward(function);
   // Later fragments say what they need of earlier ones. Which stages update a
   // state is known when it is known which read it.
@@ -195,7 +202,7 @@ LogicalResult Splitter::run() {
   } else if (failed(collectForUpdates())) {
     return failure();
   }
-  bool isRecomputed = !splitsBackward;
+  bool isRecomputed = !options.splitsBackward;
   for (Fragment &current : llvm::reverse(fragments)) {
     if (current.kind > FragmentKind::Backward)
       continue;

@@ -33,13 +33,19 @@ struct Fragment {
 /// A value and the fragment, by its place in time, that gives it to others.
 using HomedValue = std::pair<mlir::Value, unsigned>;
 
+struct SplitOptions {
+  /// The backward of each stage is two fragments, I and W.
+  bool splitsBackward = false;
+  /// A backward computes again what it reads of its stage's forward; W reads
+  /// what I computed.
+  bool recomputes = false;
+};
+
 /// The ops, reads and writes of every fragment of a step.
 class Splitter {
 public:
-  /// With `splitsBackward` the backward of each stage is two fragments, I and
-  /// W.
   Splitter(mlir::func::FuncOp function, pm::MeshOp mesh,
-           mlir::SmallVector<int64_t> rankOfStage, bool splitsBackward);
+           mlir::SmallVector<int64_t> rankOfStage, SplitOptions options);
 
   /// Reports and fails where an op needs what is not there yet.
   mlir::LogicalResult run();
@@ -48,7 +54,7 @@ public:
   mlir::SmallVector<int64_t> rankOfStage;
   int64_t numStages;
   int64_t numRanks;
-  bool splitsBackward;
+  SplitOptions options;
   Placement placement;
   /// In the order of time: a fragment reads of earlier ones. The prologues,
   /// then the forwards by stage, the backwards from the last stage down (all I,

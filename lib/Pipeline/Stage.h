@@ -5,7 +5,8 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "pipemesh/Dialect/PM/PM.h"
-#include "pipemesh/Schedule/Schedule.h"
+#include "pipemesh/Schedule/Generate.h"
+#include "pipemesh/Schedule/ModuleAttrs.h"
 
 namespace pipemesh {
 
@@ -34,6 +35,23 @@ inline llvm::SmallVector<int64_t> getRankOfStage(mlir::ModuleOp module,
           schedule::kRankOfStageAttr))
     return llvm::to_vector(given.asArrayRef());
   return llvm::to_vector(llvm::seq<int64_t>(0, getNumPipelineRanks(mesh)));
+}
+
+/// Whether the module's schedule runs the two parts of a backward apart.
+inline bool splitsBackward(mlir::ModuleOp module) {
+  if (auto rows =
+          module->getAttrOfType<mlir::ArrayAttr>(schedule::kActionsAttr))
+    return llvm::any_of(
+        rows.getAsRange<mlir::StringAttr>(),
+        [](mlir::StringAttr row) { return row.getValue().contains('I'); });
+  auto name = module->getAttrOfType<mlir::StringAttr>(pm::kScheduleAttr);
+  return name && schedule::splitsBackward(name);
+}
+
+/// Whether a backward computes again what it reads of its stage's forward.
+inline bool recomputes(mlir::ModuleOp module) {
+  auto mode = module->getAttrOfType<mlir::StringAttr>(schedule::kRecomputeAttr);
+  return mode && mode == "full";
 }
 
 /// Whether the op belongs to that phase of a training step. A graph without

@@ -2,6 +2,7 @@
 
 #include "StageAssignment.h"
 #include "Stage.h"
+#include "pipemesh/Schedule/Balance.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -75,11 +76,23 @@ static StringRef getLayer(Location loc) {
   return "";
 }
 
-LogicalResult StageAssignment::cutByLayers() {
+/// The layers in the order of their first forward op.
+static llvm::StringMap<int64_t> findLayers(func::FuncOp function) {
   llvm::StringMap<int64_t> layers;
-  for (Operation *op : forward)
-    if (StringRef layer = getLayer(op->getLoc()); !layer.empty())
-      layers.try_emplace(layer, layers.size());
+  if (!function.isExternal() && function.getBody().hasOneBlock())
+    for (Operation &op : function.getBody().front().without_terminator())
+      if (isInPhase(&op, "forward"))
+        if (StringRef layer = getLayer(op.getLoc()); !layer.empty())
+          layers.try_emplace(layer, layers.size());
+  return layers;
+}
+
+int64_t pipemesh::countLayers(func::FuncOp function) {
+  return findLayers(function).size();
+}
+
+LogicalResult StageAssignment::cutByLayers() {
+  llvm::StringMap<int64_t> layers = findLayers(function);
   int64_t count = layers.size();
   if (count == 0)
     return success();
@@ -88,19 +101,14 @@ LogicalResult StageAssignment::cutByLayers() {
            << count << (count == 1 ? " layer" : " layers")
            << ", which do not make " << numStages << " pipeline stages; 1 to "
            << count << " stages work";
-  // The last stages get the layers that are left over: the first one holds the
-  // activations of most micro-batches.
-  int64_t least = count / numStages, larger = count % numStages;
-  int64_t ofSmaller = (numStages - larger) * least;
-  for (Operation *op : forward) {
-    auto layer = layers.find(getLayer(op->getLoc()));
-    if (layer == layers.end())
-      continue;
-    int64_t index = layer->second;
-    cut[op] = index < ofSmaller
-                  ? index / least
-                  : numStages - larger + (index - ofSmaller) / (least + 1);
-  }
+  if (division.empty())
+    llvm::append_range(division, schedule::divideEqually(count, numStages));
+  SmallVector<int64_t> stageOfLayer;
+  for (auto [stage, size] : llvm::enumerate(division))
+    stageOfLayer.append(size, stage);
+  for (Operation *op : forward)
+    if (auto layer = layers.find(getLayer(op->getLoc())); layer != layers.end())
+      cut[op] = stageOfLayer[layer->second];
   return success();
 }
 

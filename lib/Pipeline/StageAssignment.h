@@ -10,12 +10,18 @@
 
 namespace pipemesh {
 
+/// The layers that the locations of a function's forward ops name.
+int64_t countLayers(mlir::func::FuncOp function);
+
 /// Finds stages for the ops of one function, as the description of
 /// pm-assign-stages says. More than one stage.
 class StageAssignment {
 public:
-  StageAssignment(mlir::func::FuncOp function, int64_t numStages)
-      : function(function), numStages(numStages) {}
+  /// `division` has the layers of each stage, as many as there are; empty for
+  /// equal ones.
+  StageAssignment(mlir::func::FuncOp function, int64_t numStages,
+                  llvm::ArrayRef<int64_t> division = {})
+      : function(function), numStages(numStages), division(division) {}
 
   /// Reports and fails where the stages that ops carry cannot be, or there are
   /// fewer layers than stages.
@@ -45,6 +51,7 @@ private:
 
   mlir::func::FuncOp function;
   int64_t numStages;
+  llvm::SmallVector<int64_t> division;
   llvm::SmallVector<mlir::Operation *> forward, backward;
   llvm::DenseMap<mlir::Operation *, int64_t> stages;
   /// The stage that the cut gives a forward op, before its operands are looked

@@ -2,13 +2,13 @@
 
 #include "FunctionAttrs.h"
 #include "SequenceParallel.h"
+#include "StagePlaces.h"
 #include "Storage.h"
 #include "Strategy.h"
 #include "TensorParallel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "pipemesh/Dialect/PM/PM.h"
-#include "pipemesh/Schedule/Generate.h"
 #include "pipemesh/Shard/Passes.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringExtras.h"
@@ -48,10 +48,7 @@ public:
     if (failed(checkBatch(*parsed)) || failed(findTensorCuts(*parsed)))
       return signalPassFailure();
     makeMesh(*parsed);
-    if (!parsed->schedule.empty())
-      module->setAttr(pm::kScheduleAttr,
-                      StringAttr::get(&getContext(), parsed->schedule));
-    if (failed(placeStages(*parsed)))
+    if (failed(placeStages(module, strategy, *parsed)))
       return signalPassFailure();
     for (auto function : module.getOps<func::FuncOp>())
       annotate(function, *parsed);
@@ -159,26 +156,6 @@ private:
           << " finds nothing to cut: no attention, no pair of products with "
              "parameters, no embedding and no loss over a vocabulary; "
              "everything is replicated over tp";
-    return success();
-  }
-
-  /// Where the schedule has its stages, when a rank has several.
-  LogicalResult placeStages(const Strategy &given) {
-    schedule::Request request;
-    request.name = given.schedule.empty() ? "1f1b" : given.schedule;
-    request.ranks = given.sizeOf("pp");
-    request.chunks = given.chunks;
-    request.microBatches = given.sizeOf("mb");
-    llvm::Expected<schedule::Schedule> made = schedule::generate(request);
-    if (!made)
-      return getOperation().emitError("strategy '")
-             << strategy << "': " << toString(made.takeError());
-    if (made->getNumStages() == made->getNumRanks())
-      return success();
-    SmallVector<int64_t> ranks(made->rankOfStage.begin(),
-                               made->rankOfStage.end());
-    getOperation()->setAttr(schedule::kRankOfStageAttr,
-                            DenseI64ArrayAttr::get(&getContext(), ranks));
     return success();
   }
 

@@ -12,21 +12,19 @@ using namespace pipemesh;
 using llvm::StringLiteral;
 using llvm::Twine;
 
-/// Words and schedules that the strategy language has, but this version does
-/// not compile.
-static constexpr StringLiteral laterWords[] = {"ep", "cp", "stages",
-                                               "recompute"};
-static constexpr StringLiteral laterSchedules[] = {"zb-auto"};
+/// Words that the strategy language has, but this version does not compile.
+static constexpr StringLiteral laterWords[] = {"ep", "cp"};
 
 static constexpr StringLiteral axisWords[] = {"dp", "tp", "pp", "mb"};
-static constexpr StringLiteral knownSchedules =
-    "1f1b, gpipe, interleaved-1f1b, looped-bfs, zb-h1, zb-h2, zb-v and "
-    "dualpipe-v";
+static constexpr StringLiteral otherWords[] = {
+    "zero", "sp", "schedule", "chunks", "stages", "memory", "recompute"};
 static constexpr StringLiteral knownWords =
     "dp (data parallel ranks), tp (tensor parallel ranks), pp (pipeline "
     "ranks), mb (micro-batches), zero (0, 1 or 3), sp (0 or 1), schedule "
-    "(1f1b, gpipe, interleaved-1f1b, looped-bfs, zb-h1, zb-h2, zb-v or "
-    "dualpipe-v) and chunks (stages of each pipeline rank)";
+    "(1f1b, gpipe, interleaved-1f1b, looped-bfs, zb-h1, zb-h2, zb-auto, zb-v, "
+    "dualpipe-v or @FILE.csv), chunks (stages of each pipeline rank), stages "
+    "(layers of each stage, such as 3:5), memory (micro-batches that zb-auto "
+    "may hold) and recompute (none or full)";
 
 static constexpr int64_t largestSize = int64_t(1) << 20;
 
@@ -61,18 +59,21 @@ private:
   LogicalResult parseChunks(StringRef value);
   LogicalResult parseZero(StringRef value);
   LogicalResult parseSequence(StringRef value);
+  LogicalResult parseStages(StringRef value);
+  LogicalResult parseMemory(StringRef value);
+  LogicalResult parseRecompute(StringRef value);
   LogicalResult checkRanks();
 
   StringRef text;
   std::string &error;
   Strategy strategy;
-  bool hasZero = false, hasSequence = false;
+  bool hasZero = false, hasSequence = false, hasRecompute = false;
 };
 } // namespace
 
 LogicalResult StrategyParser::checkWord(StringRef name) {
-  if (llvm::is_contained(axisWords, name) || name == "schedule" ||
-      name == "chunks" || name == "zero" || name == "sp")
+  if (llvm::is_contained(axisWords, name) ||
+      llvm::is_contained(otherWords, name))
     return success();
   if (llvm::is_contained(laterWords, name))
     return fail("'" + name +
@@ -85,13 +86,14 @@ LogicalResult StrategyParser::parseSchedule(StringRef value) {
   if (!strategy.schedule.empty())
     return fail("'schedule' is given twice, as '" + strategy.schedule +
                 "' and as '" + value + "'");
-  if (llvm::is_contained(laterSchedules, value))
-    return fail("'" + value +
-                "' is a schedule of a later version; this one has " +
-                knownSchedules);
-  if (!schedule::isScheduleName(value))
+  if (value == "@")
+    return fail(
+        "'schedule=@' lacks the path of a file of action lists, such as "
+        "schedule=@lists.csv");
+  if (!value.starts_with("@") && !schedule::isScheduleName(value))
     return fail("unknown schedule '" + value + "'; known are " +
-                knownSchedules);
+                llvm::join(schedule::getScheduleNames(), ", ") +
+                ", and @FILE.csv for lists of your own");
   strategy.schedule = value.str();
   return success();
 }
@@ -104,6 +106,46 @@ LogicalResult StrategyParser::parseChunks(StringRef value) {
       strategy.chunks > largestSize)
     return fail("'chunks' must be a whole number from 1 on, but is '" + value +
                 "'");
+  return success();
+}
+
+LogicalResult StrategyParser::parseStages(StringRef value) {
+  if (!strategy.stageLayers.empty())
+    return fail("'stages' is given twice");
+  SmallVector<StringRef> parts;
+  value.split(parts, ':');
+  for (StringRef part : parts) {
+    int64_t layers = 0;
+    if (part.trim().getAsInteger(10, layers) || layers < 1 ||
+        layers > largestSize)
+      return fail("'stages' must be the layers of each stage, whole numbers "
+                  "from 1 on such as 3:5, but has '" +
+                  part.trim() + "'");
+    strategy.stageLayers.push_back(layers);
+  }
+  return success();
+}
+
+LogicalResult StrategyParser::parseMemory(StringRef value) {
+  if (strategy.memoryLimit)
+    return fail("'memory' is given twice");
+  double limit = 0;
+  if (value.getAsDouble(limit) || !(limit > 0) || !(limit <= largestSize))
+    return fail("'memory' must be a number of micro-batches above 0, but is '" +
+                value + "'");
+  strategy.memoryLimit = limit;
+  return success();
+}
+
+LogicalResult StrategyParser::parseRecompute(StringRef value) {
+  if (hasRecompute)
+    return fail("'recompute' is given twice");
+  hasRecompute = true;
+  if (value != "none" && value != "full")
+    return fail("'recompute' must be none or full (a backward computes its "
+                "stage's forward again), but is '" +
+                value + "'");
+  strategy.recomputes = value == "full";
   return success();
 }
 
@@ -175,15 +217,24 @@ FailureOr<Strategy> StrategyParser::parse() {
       return fail("expected word=size, such as dp=2, but found '" +
                   item.trim() + "'");
     if (failed(checkWord(name)) ||
-        failed(name == "schedule" ? parseSchedule(value)
-               : name == "chunks" ? parseChunks(value)
-               : name == "zero"   ? parseZero(value)
-               : name == "sp"     ? parseSequence(value)
-                                  : parseAxis(name, value)))
+        failed(name == "schedule"    ? parseSchedule(value)
+               : name == "chunks"    ? parseChunks(value)
+               : name == "stages"    ? parseStages(value)
+               : name == "memory"    ? parseMemory(value)
+               : name == "recompute" ? parseRecompute(value)
+               : name == "zero"      ? parseZero(value)
+               : name == "sp"        ? parseSequence(value)
+                                     : parseAxis(name, value)))
       return failure();
   }
   if (failed(checkRanks()))
     return failure();
+  if (strategy.memoryLimit && strategy.schedule != "zb-auto")
+    return fail(
+        "'memory' is the limit that zb-auto keeps, but the schedule is " +
+        (strategy.schedule.empty() ? StringRef("1f1b")
+                                   : StringRef(strategy.schedule)) +
+        "; give schedule=zb-auto, or leave it out");
   return strategy;
 }
 

@@ -115,6 +115,36 @@ static Expected<ClusterLevel> parseLevel(const json::Value &value,
   return level;
 }
 
+static Expected<Device> parseDevice(const json::Value &value) {
+  const json::Object *object = value.getAsObject();
+  if (!object)
+    return wrong("'device' is no object");
+  if (Error error = checkKeys(*object, "'device'",
+                              {"tflops", "memory_bandwidth", "memory"}))
+    return std::move(error);
+  Device device;
+  device.isGiven = true;
+  auto read = [&](StringRef key, double unit, double &place) -> Error {
+    const json::Value *entry = object->get(key);
+    if (!entry)
+      return key == "memory" ? Error::success()
+                             : wrong("'device' lacks '{0}'", key);
+    auto number = entry->getAsNumber();
+    if (!number || !(*number > 0) || *number > 1e9)
+      return wrong("'{0}' of 'device' is {1}, but must be a number above 0",
+                   key, *entry);
+    place = *number * unit;
+    return Error::success();
+  };
+  if (Error error = read("tflops", 1e12, device.flops))
+    return std::move(error);
+  if (Error error = read("memory_bandwidth", 1e9, device.bandwidth))
+    return std::move(error);
+  if (Error error = read("memory", 1e9, device.memory))
+    return std::move(error);
+  return device;
+}
+
 Expected<Cluster> Cluster::parse(StringRef text) {
   auto parsed = json::parse(text);
   if (!parsed)
@@ -122,12 +152,18 @@ Expected<Cluster> Cluster::parse(StringRef text) {
   const json::Object *object = parsed->getAsObject();
   if (!object)
     return wrong("the file holds no JSON object");
-  if (Error error =
-          checkKeys(*object, "the file", {"name", "levels", "sources"}))
+  if (Error error = checkKeys(*object, "the file",
+                              {"name", "device", "levels", "sources"}))
     return std::move(error);
   Cluster cluster;
   if (auto name = object->getString("name"))
     cluster.name = name->str();
+  if (const json::Value *device = object->get("device")) {
+    auto parsedDevice = parseDevice(*device);
+    if (!parsedDevice)
+      return parsedDevice.takeError();
+    cluster.device = *parsedDevice;
+  }
   const json::Array *levels = object->getArray("levels");
   if (!levels || levels->empty())
     return wrong("'levels' must be a list of levels, the innermost first");

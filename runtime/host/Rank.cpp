@@ -295,11 +295,25 @@ void Rank::runTransfer(uint64_t index) {
                       stepNumber(), nullptr});
 }
 
+void Rank::sleepThrough(uint64_t index, const pmrt_body &body) {
+  stopWhenAsked();
+  uint64_t begin = nanoseconds();
+  auto action = static_cast<uint32_t>(index);
+  record.set(action, Record::none, Record::Running, begin);
+  Pace::sleepUntil(begin + options.pace->of(body.kind, body.stage));
+  uint64_t end = nanoseconds();
+  time.other += end - begin;
+  if (options.trace && !traceFull)
+    events.push_back({begin, end, 0, action, stepNumber(), nullptr});
+}
+
 void Rank::runAction(uint64_t index) {
   const pmrt_action &action = program.role.actions[index];
   if (action.kind != PMRT_RUN)
     return runTransfer(index);
   const pmrt_body &body = program.role.bodies[action.index];
+  if (options.pace)
+    return sleepThrough(index, body);
   uint32_t microBatch = runsOnce(body) ? 0 : action.micro_batch;
   std::vector<int64_t> position = mesh.coordinates(rank, microBatch);
   std::copy(position.begin(), position.end(), coordinates.begin());

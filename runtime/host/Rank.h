@@ -7,6 +7,7 @@
 #include "host/Collective.h"
 #include "host/Fault.h"
 #include "host/FlightRecorder.h"
+#include "host/Pace.h"
 #include "host/Program.h"
 #include "host/Transport.h"
 
@@ -22,6 +23,8 @@ struct HostOptions {
   /// Nanoseconds that a wait for other ranks may take; 0: any time.
   uint64_t deadline = 0;
   std::optional<Fault> fault;
+  /// Fragments sleep so long and compute nothing.
+  std::shared_ptr<const Pace> pace;
   /// Folder of the ranks' flight records; empty: they are not kept.
   std::string flightFolder;
   std::string bundleHash; ///< for their readers
@@ -139,6 +142,8 @@ private:
   void vote();
   void runAction(uint64_t index);
   void runTransfer(uint64_t index);
+  /// Sleeps instead of running a fragment.
+  void sleepThrough(uint64_t index, const pmrt_body &body);
   void stopWhenAsked() const;
   /// Called at each collective and transfer: counts it, and lets a fault that
   /// is due happen. False where it is to be skipped.

@@ -65,6 +65,10 @@ usage: pmrun BUNDLE --weights=DIR --data=FILE [options]
                         at its Nth collective or transfer, of the kinds kill,
                         stall, skip, wrong-size and slow (with ,ms=500); kill and
                         stall also in the middle of a step: kill:rank=R,step=S
+  --pace=FILE.csv       compute nothing: each fragment sleeps for the milliseconds
+                        that the table stage,F,I,W,B,U has for it, and transfers
+                        run as they do, so that the time of a step is that of its
+                        schedule
   --save=DIR            write the model at the end: config.json,
                         model.safetensors, optimizer.safetensors, and the small
                         files of --weights
@@ -157,6 +161,7 @@ Options parseOptions(const std::vector<std::string> &arguments) {
       {"--flight-recorder", &options.flightRecorder},
       {"--read-flight", &options.readFlight},
       {"--inject", &options.inject},
+      {"--pace", &options.pace},
       {"--save-gradients", &options.saveGradients},
       {"--save-logits", &options.saveLogits}};
   const std::vector<std::pair<const char *, bool *>> switches = {

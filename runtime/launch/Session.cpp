@@ -21,6 +21,9 @@ HostOptions hostOptions(const Options &options, const FlightFolder &flight,
   host.poison = options.poison;
   host.trace = !options.trace.empty();
   host.fault = parseFault(options.inject);
+  if (!options.pace.empty())
+    host.pace = std::make_shared<Pace>(
+        Pace::parse(readTextFile(options.pace, "pace"), options.pace));
   host.flightFolder = flight.path();
   host.deadline = static_cast<uint64_t>(options.deadline * 1e9);
   host.interrupts = interrupts;

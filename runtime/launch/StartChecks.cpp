@@ -31,6 +31,8 @@ static std::string fingerprint(const Options &options, const Bundle &bundle) {
   add("--inputs", !options.inputs.empty());
   add("--trace", !options.trace.empty());
   add("--report", options.report);
+  add("the digest of --pace",
+      options.pace.empty() ? 0 : digest(readTextFile(options.pace, "pace")));
   add("the digest of --recipe",
       options.recipe.empty() ? 0
                              : digest(readTextFile(options.recipe, "recipe")));

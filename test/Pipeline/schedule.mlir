@@ -1,10 +1,10 @@
 // RUN: pmopt %s --pm-schedule=name=1f1b | FileCheck %s --check-prefix=ONE
 // RUN: pmopt %s --pm-schedule=name=gpipe | FileCheck %s --check-prefix=GPIPE
 // RUN: pmopt %s --pm-schedule=name=gpipe --pm-verify-scheduled -o %t
-// RUN: not pmopt %s --pm-schedule=name=zb-auto 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: not pmopt %s --pm-schedule=name=fifo 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not pmopt %s --pm-schedule --pm-schedule 2>&1 | FileCheck %s --check-prefix=AGAIN
 
-// UNKNOWN: error: unknown schedule 'zb-auto'; known are gpipe, 1f1b, interleaved-1f1b, looped-bfs, zb-h1, zb-h2, zb-v, dualpipe-v
+// UNKNOWN: error: unknown schedule 'fifo'; known are gpipe, 1f1b, interleaved-1f1b, looped-bfs, zb-h1, zb-h2, zb-auto, zb-v, dualpipe-v
 // AGAIN: error: already has actions; a program is scheduled once
 
 // ONE: pm.role 0 {

@@ -188,6 +188,31 @@ static void printTraffic(const json::Object &report, llvm::raw_ostream &os) {
   table.print(os);
 }
 
+/// The layers of the stages, and what equal ones would take.
+static void printBalance(const json::Object &report, llvm::raw_ostream &os) {
+  const json::Object *balance = report.getObject("balance");
+  if (!balance)
+    return;
+  os << "layers of the stages, by the simulated time of a step\n";
+  Table table(2);
+  table.add({"division", "layers", "ms"});
+  for (auto [name, layers, seconds] :
+       {std::tuple<StringRef, StringRef, StringRef>{"balanced", "layers",
+                                                    "seconds"},
+        {"equal", "equal_layers", "equal_seconds"}}) {
+    std::string list;
+    for (const json::Value &count : *balance->getArray(layers))
+      list += (list.empty() ? "" : ":") + text(*count.getAsInteger());
+    table.add({name.str(), list,
+               llvm::formatv("{0:f4}", *balance->getNumber(seconds) * 1e3)});
+  }
+  table.print(os);
+  double equal = *balance->getNumber("equal_seconds");
+  if (equal > 0)
+    os << llvm::formatv("  {0:f2} % less than equal layers take\n",
+                        (1 - *balance->getNumber("seconds") / equal) * 100);
+}
+
 static void printMemory(const json::Array &roles, llvm::raw_ostream &os) {
   os << "memory of a rank\n";
   Table table(1);
@@ -286,6 +311,7 @@ void pipemesh::printReport(const json::Object &report, llvm::raw_ostream &os) {
   printMesh(report, os);
   printRanks(report, os);
   printTraffic(report, os);
+  printBalance(report, os);
   printMemory(*roles, os);
   printSharded(report, os);
   printGathers(report, os);

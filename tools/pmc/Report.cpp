@@ -5,6 +5,7 @@
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Dialect/PMRT/PMRT.h"
 #include "pipemesh/Lower/RoleCosts.h"
+#include "pipemesh/Schedule/ModuleAttrs.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -205,6 +206,25 @@ static json::Array makeTraffic(ModuleOp module) {
   return list;
 }
 
+/// What pm-assign-stages gained over stages of equal layers.
+static json::Value makeBalance(ModuleOp module) {
+  auto balance = module->getAttrOfType<DictionaryAttr>(schedule::kBalanceAttr);
+  if (!balance)
+    return nullptr;
+  auto layersOf = [&](StringRef name) {
+    auto list = balance.getAs<DenseI64ArrayAttr>(name);
+    return list ? json::Array(list.asArrayRef()) : json::Array();
+  };
+  auto timeOf = [&](StringRef name) {
+    auto time = balance.getAs<FloatAttr>(name);
+    return time ? time.getValueAsDouble() : 0;
+  };
+  return json::Object{{"layers", layersOf("layers")},
+                      {"seconds", timeOf("makespan")},
+                      {"equal_layers", layersOf("equal_layers")},
+                      {"equal_seconds", timeOf("equal_makespan")}};
+}
+
 json::Object pipemesh::makeReport(ModuleOp module) {
   pm::MeshOp mesh = pm::lookupMesh(module);
   pm::ProgramOp program;
@@ -247,5 +267,6 @@ json::Object pipemesh::makeReport(ModuleOp module) {
                       {"dimensions", std::move(labels)},
                       {"ranks", makeRanks(dimensions, ranks)},
                       {"traffic", makeTraffic(module)},
+                      {"balance", makeBalance(module)},
                       {"roles", std::move(roles)}};
 }

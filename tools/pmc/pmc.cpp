@@ -6,7 +6,12 @@
 #include "Recipe.h"
 #include "Report.h"
 #include "ShardedWork.h"
+#include "Simulation.h"
 #include "Traffic.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/Timing.h"
 #include "pipemesh/Dialect/PM/ClusterAttr.h"
 #include "pipemesh/Import/ImportHuggingFace.h"
 #include "pipemesh/InitAll.h"
@@ -14,10 +19,6 @@
 #include "pipemesh/Shard/Explain.h"
 #include "pipemesh/Support/DiagnosticLines.h"
 #include "pipemesh/Support/ParseModule.h"
-#include "mlir/IR/AsmState.h"
-#include "mlir/IR/MLIRContext.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Support/Timing.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -49,10 +50,11 @@ cl::list<std::string> shardings(
     cl::desc("of a whole function: how an argument or a result lies on the "
              "mesh, e.g. arg0=dp,- or out1=dp+tp; may be repeated"),
     cl::value_desc("NAME=AXES,..."), cl::cat(category));
-cl::opt<std::string> schedule("schedule",
-                              cl::desc("1f1b, gpipe, zb-h1 ..., instead of the "
-                                       "strategy's"),
-                              cl::init(""), cl::cat(category));
+cl::opt<std::string>
+    scheduleName("schedule",
+                 cl::desc("1f1b, gpipe, zb-h1 ..., instead of the "
+                          "strategy's"),
+                 cl::init(""), cl::cat(category));
 cl::opt<std::string> clusterPath("cluster",
                                  cl::desc("cluster.json: what connects the "
                                           "ranks; see docs/clusters.md"),
@@ -76,6 +78,17 @@ cl::opt<std::string> report("report", cl::ValueOptional,
                                      "bytes sent, or write them as JSON to a "
                                      "file"),
                             cl::value_desc("file"), cl::cat(category));
+cl::opt<std::string> simulated(
+    "simulate", cl::ValueOptional,
+    cl::desc("run the action lists on the costs of the cluster, print the time "
+             "of the step and of each rank, and write the timeline to a file: "
+             ".svg, .json (Perfetto) or .csv"),
+    cl::value_desc("file"), cl::cat(category));
+cl::opt<std::string> costsPath("costs",
+                               cl::desc("of --simulate: a table with F, I, W, "
+                                        "B, U and transfer of each stage, "
+                                        "instead of the cost interface's"),
+                               cl::value_desc("file.csv"), cl::cat(category));
 cl::opt<std::string> explained("explain",
                                cl::desc("say why a value lies as it does, and "
                                         "what its reshards cost"),
@@ -104,6 +117,7 @@ Examples:
   pmc exported.mlir --strategy="dp=2" --sharding=arg0=dp,- --emit=sharded
   pmc model.mlir --strategy="dp=2,mb=4" --print-after-each=levels/ --report -o bundle/
   pmc models/llama --batch=8 --strategy="dp=2,pp=2,tp=2,mb=4" --report=costs.json
+  pmc models/llama --batch=8 --strategy="pp=4,mb=8,schedule=zb-auto" --simulate=timeline.svg
 )");
 
 int fail(const llvm::Twine &message) {
@@ -194,9 +208,12 @@ int main(int argc, char **argv) {
   if (!recipe)
     return fail(llvm::toString(recipe.takeError()));
   if (output.empty() && emit.empty() && printAfterEach.empty() &&
-      explained.empty() && !report.getNumOccurrences())
+      explained.empty() && !report.getNumOccurrences() &&
+      !simulated.getNumOccurrences())
     return fail("nothing to do: give -o BUNDLE, --emit=LEVEL, "
-                "--print-after-each=DIR or --report");
+                "--print-after-each=DIR, --report or --simulate");
+  if (costsPath.getNumOccurrences() && !simulated.getNumOccurrences())
+    return fail("--costs are those of --simulate, which is not given");
 
   DialectRegistry registry;
   registerAllDialects(registry);
@@ -227,7 +244,7 @@ int main(int argc, char **argv) {
 
   StrategyOptions options;
   options.strategy = strategy;
-  options.schedule = schedule;
+  options.schedule = scheduleName;
   if (!clusterPath.empty()) {
     auto cluster = readCluster(clusterPath);
     if (!cluster)
@@ -252,6 +269,7 @@ int main(int argc, char **argv) {
                   "': " + error.message());
 
   llvm::json::Array shardedWork, gathers;
+  StageMeasure measured;
   DefaultTimingManager timingManager;
   timingManager.setEnabled(timing);
   auto timingScope = timingManager.getRootScope();
@@ -266,6 +284,20 @@ int main(int argc, char **argv) {
       shardedWork = measureShardedWork(*module);
     if (level.name == "partitioned" && report.getNumOccurrences())
       gathers = listGathers(*module);
+    if (level.name == "fragments" && simulated.getNumOccurrences()) {
+      FailureOr<StageMeasure> stages = measureStages(*module);
+      if (failed(stages))
+        return 1;
+      measured = std::move(*stages);
+    }
+    if (level.name == "scheduled" && simulated.getNumOccurrences()) {
+      if (llvm::Error error = simulateProgram(*module, measured, costsPath,
+                                              simulated, llvm::outs()))
+        return fail(llvm::toString(std::move(error)));
+      if (output.empty() && emit.empty() && printAfterEach.empty() &&
+          !report.getNumOccurrences())
+        return 0;
+    }
     if (!printAfterEach.empty() &&
         failed(write(*module, printAfterEach + "/" + std::to_string(index) +
                                   "_" + level.name + ".mlir")))

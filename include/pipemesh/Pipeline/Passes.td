@@ -18,8 +18,12 @@ def AssignStagesPass : Pass<"pm-assign-stages", "::mlir::ModuleOp"> {
     - A stage that an op carries already is kept; it must exist.
     - A forward op whose location names a layer (`model.layers.3.mlp`: the name
       up to its first number) goes with its layer. Layers, in the order of their
-      first op, are divided evenly; where that leaves a rest, the last stages get
-      one more. More stages than layers are refused.
+      first op, are divided as `pm.stage_layers` of the module says; without it so
+      that the step takes the least time in the module's schedule, by the costs of
+      the ops on the module's device and links (docs/schedules.md), and
+      `pm.balance` says what that gains over equal numbers. Equal numbers, where
+      the last stages get what is left over, stay where nothing is better, and
+      where ops carry stages. More stages than layers are refused.
     - A graph whose locations name no layer is cut in the order of its ops into
       pieces of about equal cost.
     - Other forward ops, and reshards, stay with the last of the ops that they
@@ -30,6 +34,9 @@ def AssignStagesPass : Pass<"pm-assign-stages", "::mlir::ModuleOp"> {
       location (or, without locations, reads the same values), but on no later
       one than a gradient that it needs. The sum of a value's gradients is thus on
       the first stage that uses the value, and is sent once.
+
+    Where the module's `pm.schedule` is zb-auto, its lists are fitted to the stages
+    and become `pm.actions`.
 
     ```mlir
     pm.mesh @mesh = [<"pp", stage = 2>, <"mb", temporal = 2>]
@@ -78,6 +85,10 @@ def SplitStagesPass : Pass<"pm-split-stages", "::mlir::ModuleOp"> {
       waits for and nothing more, and *weight_gradient*, the rest. A stage that
       sends no gradient, as the first, has in its *input_gradient* what the
       gradients of more than one weight need.
+
+    Where the module's `pm.recompute` is "full", a backward computes again what it
+    reads of its stage's forward, from what the stage received; *weight_gradient*
+    reads what *input_gradient* computed.
 
     What crosses: a value of the forward fragment that the backward one reads is
     an activation; a value that is partial over a temporal axis is an accumulator
@@ -220,7 +231,8 @@ def SchedulePass : Pass<"pm-schedule", "::mlir::ModuleOp"> {
 
     The lists are those of the library `lib/Schedule` (docs/schedules.md).
 
-    Without `name`, the module's `pm.schedule` decides, else 1f1b.
+    Without `name`, the module's `pm.actions` are the lists (those of a file, or
+    of zb-auto), else its `pm.schedule` decides, else 1f1b.
 
     A value that another stage reads is sent directly behind the action that
     makes it (a sum over micro-batches behind the last one that adds to it), and

@@ -28,6 +28,18 @@ struct Link {
 /// The link of several axes: the slowest counts.
 Link slowerOf(const Link &a, const Link &b);
 
+/// What a rank computes with.
+struct Device {
+  /// Arithmetic operations a second of its matrix products.
+  double flops = 100e9;
+  /// Bytes a second from and to its memory.
+  double bandwidth = 10e9;
+  /// Bytes that a rank may use; 0 where no limit is known.
+  double memory = 0;
+  /// Whether it was described; otherwise it is a core of the host.
+  bool isGiven = false;
+};
+
 /// Ranks that reach each other in the same way: the members of a process, the
 /// devices of a node, the nodes of a network.
 struct ClusterLevel {
@@ -42,6 +54,7 @@ struct ClusterLevel {
 struct Cluster {
   std::string name;
   std::vector<ClusterLevel> levels;
+  Device device;
 
   /// Ranks that are threads or processes of one host: 8 GB/s for each, as copies
   /// between caches and memory run when all ranks copy; 20 us, which is two
@@ -50,13 +63,16 @@ struct Cluster {
 
   /// Reads a description:
   ///
-  ///   {"name": "two hosts", "levels": [
+  ///   {"name": "two hosts",
+  ///    "device": {"tflops": 0.1, "memory_bandwidth": 10, "memory": 4},
+  ///    "levels": [
   ///     {"name": "memory", "size": 4, "bandwidth": 8, "latency": 20},
   ///     {"name": "ethernet", "bandwidth": 1.25, "latency": 50,
   ///      "switch_reduces": false}]}
   ///
-  /// in GB/s for each device and direction, and microseconds. The size of the
-  /// outermost level may be left out. Errors name the level and the key.
+  /// in GB/s for each device and direction, and microseconds; the device's
+  /// memory in GB. The size of the outermost level may be left out, and so may
+  /// the device, or its memory. Errors name the level and the key.
   static llvm::Expected<Cluster> parse(llvm::StringRef text);
 
   /// The outermost level, which the largest groups cross.

@@ -24,6 +24,37 @@ void pm::setCluster(Operation *module, const Cluster &cluster) {
          builder.getNamedAttr("reduces",
                               builder.getBoolAttr(level.link.reduces))}));
   module->setAttr(kClusterAttr, builder.getArrayAttr(levels));
+  if (!cluster.device.isGiven)
+    return;
+  auto number = [&](StringRef name, double value) {
+    return builder.getNamedAttr(name, builder.getF64FloatAttr(value));
+  };
+  module->setAttr(
+      kDeviceAttr,
+      builder.getDictionaryAttr(
+          {number("tflops", cluster.device.flops / 1e12),
+           number("memory_bandwidth", cluster.device.bandwidth / 1e9),
+           number("memory", cluster.device.memory / 1e9)}));
+}
+
+Device pm::getDevice(Operation *op) {
+  while (op && !isa<ModuleOp>(op))
+    op = op->getParentOp();
+  Device device;
+  auto given =
+      op ? op->getAttrOfType<DictionaryAttr>(kDeviceAttr) : DictionaryAttr();
+  if (!given)
+    return device;
+  auto read = [&](StringRef name, double unit, double least, double &place) {
+    auto value = given.getAs<FloatAttr>(name);
+    if (value && value.getValueAsDouble() * unit >= least)
+      place = value.getValueAsDouble() * unit;
+  };
+  device.isGiven = true;
+  read("tflops", 1e12, 1, device.flops);
+  read("memory_bandwidth", 1e9, 1, device.bandwidth);
+  read("memory", 1e9, 0, device.memory);
+  return device;
 }
 
 std::string pm::checkClusterAttr(Attribute attr) {

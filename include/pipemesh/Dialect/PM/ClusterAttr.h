@@ -18,7 +18,19 @@ class MeshOp;
 /// in GB/s and microseconds; a size of 0 is any number.
 inline constexpr llvm::StringLiteral kClusterAttr = "pm.cluster";
 
+/// The module's attribute for what a rank computes with:
+///
+///   pm.device = {tflops = 400.0 : f64, memory_bandwidth = 3350.0 : f64,
+///                memory = 80.0 : f64}
+///
+/// in 10^12 operations a second, GB/s and GB; a memory of 0 is no limit.
+inline constexpr llvm::StringLiteral kDeviceAttr = "pm.device";
+
+/// Sets both; the second where the device is described.
 void setCluster(mlir::Operation *module, const Cluster &cluster);
+
+/// The device of the module that holds the op, or a core of the host.
+Device getDevice(mlir::Operation *anyOpInModule);
 
 /// The cluster of the module that holds the op; none where it is not described.
 std::optional<Cluster> getCluster(mlir::Operation *anyOpInModule);
