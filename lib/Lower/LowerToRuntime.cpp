@@ -276,11 +276,8 @@ struct LowerToRuntime
   void runOnOperation() override {
     ModuleOp module = getOperation();
     ProgramBuffers buffers(module);
-    if (!buffers.getProgram()) {
-      module.emitError("has no pm.program; run pm-split-stages, pm-partition and "
-                       "pm-schedule before pm-lower-to-runtime");
+    if (failed(buffers.verify(module)))
       return signalPassFailure();
-    }
     KernelTable kernels(module);
     Channels channels(buffers.getProgram());
     // What no role names belongs to the first: a run keeps and saves it.

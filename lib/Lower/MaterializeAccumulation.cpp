@@ -48,6 +48,8 @@ struct MaterializeAccumulation
     : pipemesh::impl::MaterializeAccumulationBase<MaterializeAccumulation> {
   void runOnOperation() override {
     ProgramBuffers buffers(getOperation());
+    if (failed(buffers.verify(getOperation())))
+      return signalPassFailure();
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       auto fragment = function->getAttrOfType<pm::FragmentAttr>(pm::kFragmentAttr);
       if (!fragment || !fragment.isPerMicroBatch())

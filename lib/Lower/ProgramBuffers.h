@@ -17,6 +17,10 @@ class ProgramBuffers {
 public:
   explicit ProgramBuffers(mlir::ModuleOp module);
 
+  /// Whether the module has a program on a mesh, and every buffer and value of
+  /// its fragments a size; reports what is missing.
+  llvm::LogicalResult verify(mlir::ModuleOp module) const;
+
   pm::ProgramOp getProgram() const { return program; }
   pm::MeshOp getMesh() const { return mesh; }
   llvm::ArrayRef<pm::BufferOp> getBuffers() const { return buffers; }

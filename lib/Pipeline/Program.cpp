@@ -70,6 +70,28 @@ bool pipemesh::runsBefore(pm::FragmentAttr first, pm::FragmentAttr second) {
   }
 }
 
+/// Stages and pipeline ranks that the module names are there.
+static LogicalResult verifyStages(ModuleOp module, const Program &program) {
+  SmallVector<int64_t> rankOfStage = getRankOfStage(module, program.mesh);
+  int64_t stages = rankOfStage.size(),
+          ranks = getNumPipelineRanks(program.mesh);
+  for (auto [stage, rank] : llvm::enumerate(rankOfStage))
+    if (rank < 0 || rank >= ranks)
+      return module.emitError("stage ")
+             << stage << " lies on pipeline rank " << rank << ", but the mesh has "
+             << ranks << " of them";
+  for (auto &[fragment, function] : program.fragments)
+    if (fragment.getStage() < 0 || fragment.getStage() >= stages)
+      return func::FuncOp(function).emitError("is a fragment of stage ")
+             << fragment.getStage() << ", but there are " << stages << " stages";
+  for (auto role : pm::ProgramOp(program.op).getBody().getOps<pm::RoleOp>())
+    if (int64_t rank = role.getPipelineRank(); rank < 0 || rank >= ranks)
+      return role.emitError("is of pipeline rank ")
+             << rank << ", but the mesh has " << ranks
+             << " of them";
+  return success();
+}
+
 FailureOr<Program> pipemesh::readProgram(ModuleOp module) {
   Program program;
   program.mesh = pm::lookupMesh(module);
@@ -97,6 +119,8 @@ FailureOr<Program> pipemesh::readProgram(ModuleOp module) {
       return LogicalResult(diagnostic);
     }
   }
+  if (failed(verifyStages(module, program)))
+    return failure();
   program.microBatches = getAxesSize(program.mesh, pm::AxisKind::Temporal);
   return program;
 }

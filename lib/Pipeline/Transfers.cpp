@@ -90,9 +90,10 @@ void Transfers::findEdges() {
 }
 
 void Transfers::addSends(Edge &edge) {
-  pm::RoleOp role = roles[roleOf(edge.from)];
-  if (!role)
+  auto found = roles.find(roleOf(edge.from));
+  if (found == roles.end())
     return;
+  pm::RoleOp role = found->second;
   SmallVector<pm::ActionOp> runs;
   for (auto action : role.getBody().getOps<pm::ActionOp>())
     if (action.getKind() == edge.from.getKind() &&

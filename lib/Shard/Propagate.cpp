@@ -1,5 +1,6 @@
 //===- Propagate.cpp - a sharding for every value -------------------------===//
 
+#include "Propagate/Alternatives.h"
 #include "Propagate/Settle.h"
 #include "RefineMesh.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -17,11 +18,12 @@ using namespace pipemesh;
 /// added to `parts`, and nothing is written.
 static LogicalResult propagate(func::FuncOp function, CutTable &cuts,
                                MeshRefinement &parts) {
+  std::vector<Wish> wishes = findWishes(function, cuts);
   RuleTable rules;
   Graph graph(function, cuts, rules);
   if (failed(graph.build()))
     return failure();
-  Sweep sweep(graph);
+  Sweep sweep(graph, wishes);
   sweep.run();
   for (const AxisSplit &split : sweep.findSplits())
     parts.split(cuts.mesh().all()[split.axis], split.major);

@@ -16,7 +16,7 @@ CASES = ["bf16_mixed_train", "captured_constants_dp2_tp2", "decode_step",
          "mlp_train_sgd_dp8", "moe_gshard_ep4", "ops_zoo",
          "shard_map_collectives", "uneven_dp"]
 # The specification leaves a division by zero to the implementation.
-LEFT_OUT = {"ops_zoo": ["result['idiv_zero_int']"]}
+LEFT_OUT = {}
 # What a rank must send at least, as docs/rationale/wire-bytes.md derives it.
 FEWEST = {
     "bf16_mixed_train": 15462,

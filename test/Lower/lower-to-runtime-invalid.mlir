@@ -1,6 +1,6 @@
 // RUN: pmopt %s --split-input-file --verify-diagnostics --pm-lower-to-runtime
 
-// expected-error @below {{has no pm.program; run pm-split-stages, pm-partition and pm-schedule before pm-lower-to-runtime}}
+// expected-error @below {{has no pm.program; run pm-split-stages, pm-partition and pm-schedule first}}
 module {
 }
 
@@ -36,4 +36,32 @@ pm.program @step on @mesh {
     // expected-error @below {{runs update of stage 0, but the module has no such fragment}}
     pm.action update stage 0 micro_batch 0
   }
+}
+
+// -----
+
+// expected-error @below {{has no pm.mesh; run pm-split-stages, pm-partition and pm-schedule first}}
+module {
+  pm.program @step on @mesh {
+    pm.buffer @x input : tensor<4xf32> sharding <@mesh, [{"mb"}]>
+  }
+}
+
+// -----
+
+pm.mesh @mesh = [<"mb", temporal = 2>]
+pm.program @step on @mesh {
+  // expected-error @below {{a program needs tensors of numbers with known sizes, but the type is 'tensor<?xf32>'}}
+  pm.buffer @x input : tensor<?xf32> sharding <@mesh, [{"mb"}]>
+}
+
+// -----
+
+pm.mesh @mesh = [<"mb", temporal = 2>]
+pm.program @step on @mesh {
+  pm.buffer @x input : tensor<4xf32> sharding <@mesh, [{"mb"}]>
+}
+// expected-error @below {{a program needs tensors of numbers with known sizes, but the type is 'tensor<?xf32>'}}
+func.func @f(%x: tensor<?xf32> {pm.buffer = @x}) attributes {pm.fragment = #pm.fragment<forward, 0>} {
+  return
 }

@@ -258,6 +258,14 @@ void RandomGenerator::topK() {
   Shape shape = x.type.shape;
   shape.back() = k;
   TensorType values = x.type.with(shape), indices = values.as("i32");
+  // It tells -0 from 0, which a sum of parts makes of it.
+  if (x.type.isFloat()) {
+    RandomValue zero = constant(x.type, 0);
+    std::string sum = newName();
+    line(sum + " = stablehlo.add " + x.name + ", " + zero.name + " : " +
+         x.type.str());
+    x.name = sum;
+  }
   std::string v = newName(), i = newName();
   line(v + ", " + i + " = chlo.top_k(" + x.name + ", k = " + std::to_string(k) +
        ") : " + x.type.str() + " -> (" + values.str() + ", " + indices.str() +

@@ -1,6 +1,7 @@
 //===- Settle.cpp - shardings and reshards in the IR ----------------------===//
 
 #include "Settle.h"
+#include "ShareReshards.h"
 #include "../FunctionAttrs.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
@@ -419,5 +420,6 @@ LogicalResult Settle::run() {
   for (uint32_t node = 0; node < graph.nodes.size(); ++node)
     settleNode(node);
   finishRegionOps();
+  shareReshards(graph.function);
   return success();
 }

@@ -188,6 +188,12 @@ void Sweep::run() {
         dims.push_back(graph.cuts.get(dim));
       extend(id, dims);
     }
+  if (!wishes.empty())
+    bound.resize(graph.nodes.size());
+  for (const Wish &wish : wishes)
+    bound[wish.node] = wish.factors;
+  for (const Wish &wish : wishes)
+    visit(wish.node);
   for (int64_t priority : graph.priorities) {
     reveal(priority);
     dirty.set();

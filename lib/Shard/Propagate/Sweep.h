@@ -8,11 +8,19 @@
 
 namespace pipemesh {
 
+/// How an op is to be computed: the cuts of its factors, which the sweep keeps and
+/// begins with.
+struct Wish {
+  uint32_t node;
+  llvm::SmallVector<CutId, 4> factors;
+};
+
 /// Finds the cut of every dimension. Ops are visited in order, forward and then
 /// backward, and only those that have a value whose sharding changed.
 class Sweep {
 public:
-  explicit Sweep(Graph &graph) : graph(graph), chooser(graph.cuts) {}
+  explicit Sweep(Graph &graph, llvm::ArrayRef<Wish> wishes = {})
+      : graph(graph), chooser(graph.cuts), wishes(wishes) {}
 
   void run();
 
@@ -36,6 +44,7 @@ private:
 
   Graph &graph;
   FactorChooser chooser;
+  llvm::ArrayRef<Wish> wishes;
   llvm::BitVector dirty;
   /// What annotations of earlier priorities have decided, for each node.
   std::vector<llvm::SmallVector<CutId, 4>> bound;
