@@ -2,7 +2,7 @@
 """Whether a step takes as long as its schedule says: fragments that sleep to known
 deadlines (pmrun --pace) against the simulation of the same lists and costs.
 
-  test/Benchmark/pace_benchmark.py BUILD_DIR [--ranks=2,4,8] [--unit=20] [--steps=3]
+  test/Benchmark/pace_benchmark.py BUILD_DIR [--ranks=2,4,8] [--unit=40] [--steps=3]
 
 For each schedule on 2, 4 and 8 ranks: the simulated makespan, the executed one (from
 the first start to the last end of a fragment, the median of the steps), and how far
@@ -60,7 +60,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("build")
     parser.add_argument("--ranks", default="2,4,8")
-    parser.add_argument("--unit", type=float, default=20,
+    parser.add_argument("--unit", type=float, default=40,
                         help="milliseconds of a forward of a rank")
     parser.add_argument("--steps", type=int, default=3)
     arguments = parser.parse_args()

@@ -57,6 +57,20 @@ TEST(Balance, WhatIsLeftOverGoesToTheLastStages) {
   EXPECT_EQ(divideEqually(10, 4), (std::vector<int64_t>{2, 2, 3, 3}));
 }
 
+TEST(Balance, EqualStagesHaveAllLayersAndDifferByOne) {
+  for (int64_t stages = 1; stages <= 12; ++stages)
+    for (int64_t layers = stages; layers <= 40; ++layers) {
+      std::vector<int64_t> division = divideEqually(layers, stages);
+      int64_t sum = 0;
+      for (int64_t count : division)
+        sum += count;
+      EXPECT_EQ(sum, layers);
+      EXPECT_EQ(int64_t(division.size()), stages);
+      EXPECT_LE(division.back() - division.front(), 1);
+      EXPECT_TRUE(llvm::is_sorted(division));
+    }
+}
+
 TEST(Balance, TheStageOfALargeHeadGetsFewerLayers) {
   BalanceProblem problem = makeProblem("1f1b", 4, 1, 16, 32, 2.4);
   Division found = take(balance(problem));

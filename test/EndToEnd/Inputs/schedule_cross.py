@@ -16,6 +16,7 @@ import collections
 import csv
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -196,7 +197,10 @@ def main():
             for line in file:
                 model, strategy, result = line.rstrip("\n").split("\t")
                 done[model, strategy] = result
-    cases = [case for i, case in enumerate(make_cases()) if i % parts == part
+    # In a mixed order, so that a run that was stopped has seen all kinds.
+    cases = list(make_cases())
+    random.Random(0).shuffle(cases)
+    cases = [case for i, case in enumerate(cases) if i % parts == part
              and arguments.only in " ".join(case)]
     models, results = {}, []
     with tempfile.TemporaryDirectory() as folder:
