@@ -25,6 +25,7 @@ void pipemesh::buildSchedulePipeline(OpPassManager &manager,
   options.name = name.str();
   manager.addPass(createSchedulePass(options));
   manager.addPass(createVerifyScheduledPass());
+  manager.addPass(createCheckProgramPass());
 }
 
 namespace {

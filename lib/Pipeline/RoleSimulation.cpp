@@ -41,6 +41,10 @@ private:
   template <typename Transfer> LogicalResult check(Transfer op, int64_t rank);
 
   const Program &program;
+  /// What each fragment reads and writes, found once.
+  llvm::DenseMap<Attribute,
+                 std::pair<SmallVector<BufferUse>, SmallVector<BufferUse>>>
+      uses;
   std::map<int64_t, Role> roles;
   std::map<Channel, std::deque<std::pair<int64_t, Content>>> onTheWay;
 };
@@ -124,7 +128,11 @@ LogicalResult Simulation::act(Role &role, pm::ActionOp action) {
     }
     return std::make_pair(first, last);
   };
-  for (BufferUse use : program.getReads(function)) {
+  auto [known, isNew] = uses.try_emplace(fragment);
+  if (isNew)
+    known->second = {program.getReads(function), program.getWrites(function)};
+  auto &[reads, writes] = known->second;
+  for (const BufferUse &use : reads) {
     auto [first, last] = placesOf(use.buffer);
     for (int64_t i = first; i <= last; ++i) {
       auto found = role.contents.find({use.buffer.getAsOpaquePointer(), i});
@@ -139,7 +147,7 @@ LogicalResult Simulation::act(Role &role, pm::ActionOp action) {
       }
     }
   }
-  for (BufferUse use : program.getWrites(function)) {
+  for (const BufferUse &use : writes) {
     auto [first, last] = placesOf(use.buffer);
     for (int64_t i = first; i <= last; ++i) {
       Content &content = role.contents[{use.buffer.getAsOpaquePointer(), i}];
@@ -191,11 +199,30 @@ FailureOr<bool> Simulation::step(Role &role, Operation &op) {
 LogicalResult Simulation::reportWaiting() {
   InFlightDiagnostic diagnostic =
       program.op->emitError("the roles wait for each other forever");
-  for (auto &[rank, role] : roles)
-    if (!role.isDone())
-      diagnostic.attachNote(role.next->getLoc())
-          << "role " << rank << " waits here for role "
-          << cast<pm::ReceiveOp>(*role.next).getPeer();
+  // Each role waits for one other: whoever follows comes to a cycle.
+  auto waitedFor = [&](int64_t rank) -> int64_t {
+    return cast<pm::ReceiveOp>(*roles.at(rank).next).getPeer();
+  };
+  SmallVector<int64_t> shortest;
+  for (auto &[rank, role] : roles) {
+    SmallVector<int64_t> path;
+    int64_t next = rank;
+    while (!roles.at(next).isDone() && !llvm::is_contained(path, next)) {
+      path.push_back(next);
+      next = waitedFor(next);
+    }
+    if (path.empty() || next != rank)
+      continue;
+    if (shortest.empty() || path.size() < shortest.size())
+      shortest = path;
+  }
+  for (int64_t rank : shortest) {
+    auto receive = cast<pm::ReceiveOp>(*roles.at(rank).next);
+    diagnostic.attachNote(receive.getLoc())
+        << "role " << rank << " waits here for " << receive.getBufferAttr()
+        << " of micro-batch " << receive.getMicroBatch() << " from role "
+        << receive.getPeer();
+  }
   return diagnostic;
 }
 

@@ -183,6 +183,7 @@ Manifest parseManifest(const std::string &text, const std::string &path) {
   manifest.batch = reader.get<int64_t>(root, "batch", top);
   manifest.sequence = reader.get<int64_t>(root, "sequence", top);
   manifest.vocabulary = reader.get<int64_t>(root, "vocabulary", top);
+  manifest.memoryLimit = reader.get<uint64_t>(root, "memory_limit", top, 0);
   if (root.contains("config"))
     manifest.config = root["config"].is_string()
                           ? root["config"].get<std::string>()

@@ -71,6 +71,7 @@ struct Manifest {
   Task task = Task::Train;
   bool train = true; ///< task == Task::Train
   int64_t batch = 0, sequence = 0, vocabulary = 0;
+  uint64_t memoryLimit = 0; ///< bytes of each rank; 0 where it is not stated
   std::string config; ///< the text of the model's config.json
   Mesh mesh;
   std::optional<Recipe> recipe;

@@ -77,6 +77,8 @@ usage: pmrun BUNDLE --weights=DIR --data=FILE [options]
   --save-logits=FILE    the first step's logits, as safetensors
   --poison              fill memory with NaN before each use, and check that no
                         instruction reads what nothing has written
+  --no-certificate      run a bundle without the certificate.json of its files,
+                        which says that its program is proved to run through
   --quiet               no progress and no summary
   --help                this text
 
@@ -166,6 +168,7 @@ Options parseOptions(const std::vector<std::string> &arguments) {
       {"--save-logits", &options.saveLogits}};
   const std::vector<std::pair<const char *, bool *>> switches = {
       {"--poison", &options.poison},
+      {"--no-certificate", &options.noCertificate},
       {"--resume", &options.resume},
       {"--quiet", &options.quiet},
       {"--help", &options.help}};

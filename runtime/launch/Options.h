@@ -24,6 +24,7 @@ struct Options {
   double compareTolerance = 1e-4;
   bool report = false; ///< also with a reportFile
   bool poison = false, resume = false, quiet = false, help = false;
+  bool noCertificate = false; ///< runs what is not proved
 };
 
 /// Reads the arguments after the command's name. Throws an Error on an unknown

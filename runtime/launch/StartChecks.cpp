@@ -2,6 +2,7 @@
 
 #include "launch/StartChecks.h"
 
+#include "core/Certificate.h"
 #include "core/File.h"
 
 #include <sstream>
@@ -59,6 +60,8 @@ std::unique_ptr<Bundle> openTogether(const Options &options,
   std::string own;
   auto open = [&] {
     bundle = std::make_unique<Bundle>(options.bundle);
+    if (!options.noCertificate)
+      checkCertificate(options.bundle);
     own = fingerprint(options, *bundle);
   };
   if (!transport) {

@@ -110,7 +110,8 @@ TEST_F(Refused, AnotherProcessor) {
 
 TEST_F(Refused, ReadsOfMemoryThatNothingWrote) {
   writeBundle(folder / "bundle", 1, 1, 1);
-  expectRefused(usual() + " --poison",
+  expectRefused(usual(), {"has no certificate.json", "--no-certificate"});
+  expectRefused(usual() + " --poison --no-certificate",
                 {"instruction 3 of 'stage0_forward'", "add_loss",
                  "the scratch region", "nothing has written"});
   // A kernel's own scratch has no tables to check; NaN shows it.

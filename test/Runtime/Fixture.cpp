@@ -2,6 +2,7 @@
 
 #include "Fixture.h"
 
+#include "check/Certify.h"
 #include "core/Cpu.h"
 #include "core/Safetensors.h"
 #include "pmrt/pmrt.h"
@@ -150,6 +151,8 @@ void writeBundle(const std::string &folder, int64_t dp, int64_t mb, int fault,
   fs::copy_file(fs::path(PMRT_TEST_ROLES) /
                     cat("linear_", dp, "_", mb, "_", fault, ".so"),
                 role);
+  // Those with a mistake get no certificate.
+  proof::certify(folder);
 }
 
 std::vector<float> noise(int64_t count, uint32_t seed) {

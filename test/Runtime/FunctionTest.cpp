@@ -2,6 +2,7 @@
 
 #include "Fixture.h"
 
+#include "check/Certify.h"
 #include "core/Bundle.h"
 #include "core/Cpu.h"
 #include "core/Safetensors.h"
@@ -80,6 +81,7 @@ protected:
     fs::path role = folder / "bundle/role_0.so";
     fs::remove(role);
     fs::copy_file(fs::path(PMRT_TEST_ROLES) / cat("loop_", fault, ".so"), role);
+    pipemesh::proof::certify(folder / "bundle");
   }
 
   void writeInputs(int32_t trips,

@@ -2,6 +2,7 @@
 
 #include "PipelineFixture.h"
 
+#include "check/Certify.h"
 #include "core/Safetensors.h"
 
 #include <cmath>
@@ -109,6 +110,8 @@ void writePipeline(const std::string &folder, const PipelineVariant &variant,
                           variant.sleepMicroseconds, "_", stage, ".so"),
                   role);
   }
+  // Those with a mistake get no certificate.
+  proof::certify(folder);
 }
 
 void writePipelineWeights(const std::string &folder, float w0, float w1) {

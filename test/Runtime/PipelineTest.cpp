@@ -154,7 +154,7 @@ TEST_F(Pipeline, TransfersThatDoNotFitAreRefused) {
                "'dh' of micro-batch 2", "micro-batch 3 is received");
   EXPECT_ERROR(open(3), "'h' to or from role 5 of 2");
   writePipeline(options.bundle, {1, 2});
-  options.poison = true;
+  options.poison = options.noCertificate = true;
   EXPECT_ERROR(Session session(options, nullptr), "sends buffer 'dh'",
                "micro-batch 0", "nothing has written");
 }

@@ -8,6 +8,7 @@
 #include "ShardedWork.h"
 #include "Simulation.h"
 #include "Traffic.h"
+#include "check/Certify.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
@@ -107,6 +108,11 @@ cl::opt<unsigned> vectorWidth("vector-width",
                               cl::desc("float32 elements of a vector; 0 takes "
                                        "the widest of the processor"),
                               cl::init(0), cl::cat(category));
+cl::opt<uint64_t> memoryLimit("memory-limit",
+                              cl::desc("bytes that each rank has: the bundle is "
+                                       "not written when it needs more"),
+                              cl::value_desc("bytes"), cl::init(0),
+                              cl::cat(category));
 cl::extrahelp examples(R"(
 Examples:
   pmc models/llama --batch=8 --sequence=20 -o bundle/
@@ -335,6 +341,10 @@ int main(int argc, char **argv) {
   bundle.path = llvm::StringRef(output).rtrim('/').str();
   bundle.target = *target;
   bundle.recipe = recipe->json;
+  bundle.memoryLimit = memoryLimit;
+  bundle.prove = [](llvm::StringRef folder) {
+    return proof::certify(folder.str());
+  };
   auto emitScope = timingScope.nest("code and bundle");
   return failed(emitBundle(*module, bundle));
 }

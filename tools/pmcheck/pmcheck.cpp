@@ -11,8 +11,8 @@
 using namespace mlir;
 using namespace pipemesh::check;
 
-static const char usage[] = R"(pmcheck: runs modules on the reference interpreter (float64, exact integers), and
-pipeline schedules on a simulator
+static const char usage[] = R"(pmcheck: runs modules on the reference interpreter (float64, exact integers),
+pipeline schedules on a simulator, and proves bundles
 
   pmcheck equiv A.mlir B.mlir [options]
       Runs two levels of one computation on the same inputs and compares every
@@ -47,6 +47,13 @@ pipeline schedules on a simulator
         --tolerance=X        allowed error, relative to the largest element of
                              each gradient (1e-7)
         --positive           positive arguments, for logarithms and roots
+
+  pmcheck bundle DIR [options]
+      Proves the program of a bundle from its files alone: the ranks' collectives
+      and transfers match and end, every value is there when it is used, and
+      memory suffices. Status 1 with a counterexample.
+        --memory-limit=N     bytes of a rank (the manifest's)
+        --write              writes certificate.json into the bundle
 
   pmcheck bytes A.mlir
       Counts what a rank of a partitioned module sends in a step: of n ranks an
@@ -121,6 +128,7 @@ Examples:
   pmcheck schedule --name=zb-v --ranks=4 --chunks=2 --microbatches=8 --svg=zb-v.svg
   pmcheck schedule --name=zb-auto --ranks=8 --microbatches=24 \
       --costs=29.7,29.4,19.9,0.5 --memory=1,0.43 --memory-limit=16
+  pmcheck bundle bundle/ --memory-limit=16000000000
   pmcheck simulate actions.csv --costs=@stages.csv --perfetto=trace.json
 )";
 
@@ -142,6 +150,7 @@ int main(int argc, char **argv) {
   auto command =
       llvm::StringSwitch<int (*)(ArrayRef<StringRef>, MLIRContext &)>(
           arguments.front())
+          .Case("bundle", runBundle)
           .Case("bytes", runBytes)
           .Case("equiv", runEquiv)
           .Case("run", runRun)

@@ -6,6 +6,7 @@
 #include "pipemesh/Lower/Kernels/CpuTarget.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/JSON.h"
+#include <functional>
 #include <string>
 
 namespace pipemesh {
@@ -17,6 +18,11 @@ struct BundleOptions {
   /// The recipe that the step was compiled for; its numbers are the defaults of
   /// the run. Ignored for eval.
   llvm::json::Object recipe;
+  /// Bytes that each rank has, for the proof; 0 where that is not known.
+  uint64_t memoryLimit = 0;
+  /// Proves the bundle in a folder and writes its certificate there, before the
+  /// folder takes its name. Returns what is wrong, or nothing.
+  std::function<std::string(llvm::StringRef folder)> prove;
 };
 
 /// Writes the runtime program of a module (`pmrt.role`s, kernels, `pm.mesh` and

@@ -295,4 +295,32 @@ def VerifyScheduledPass : Pass<"pm-verify-scheduled", "::mlir::ModuleOp"> {
   }];
 }
 
+def CheckProgramPass : Pass<"pm-check-program", "::mlir::ModuleOp"> {
+  let summary = "prove that a scheduled program runs to its end in its memory";
+  let description = [{
+    Before: pm-verify-scheduled holds. Proves of all ranks of the mesh:
+
+    - Every collective of a fragment meets along axes of the ranks that run this
+      fragment: spatial ones. These ranks run one list of actions, so that they
+      come to the same collectives, with the same counts and types, in one order
+      over all communicators; where a loop or a choice has collectives,
+      pm-verify-kernels proves that its condition is the same on them. A stage
+      axis is refused: the roles there run other fragments.
+    - What a role holds, state and inputs and the values from when they are made
+      or arrive to their last use, fits in `memory-limit`. Scratch and what
+      libraries reserve come to it in the bundle, whose own proof counts them.
+
+    With pm-verify-scheduled this is that transfers are one to one, that no cycle
+    of waits is there, and that every value is there when it is used. The bundle
+    is proved once more from its tables, by a program that shares nothing with
+    the compiler. Changes nothing.
+  }];
+  let options = [
+    Option<"memoryLimit", "memory-limit", "int64_t", /*default=*/"0",
+           "bytes of a rank; 0 for any number">,
+    Option<"report", "report", "bool", /*default=*/"false",
+           "say what was proved in a remark at the program">
+  ];
+}
+
 #endif

@@ -163,6 +163,9 @@ LogicalResult pipemesh::emitBundle(ModuleOp module,
              << folder.file("manifest.json") << "': " << error.message();
     }
   }
+  if (options.prove)
+    if (std::string problem = options.prove(folder.folder); !problem.empty())
+      return module.emitError("the bundle's proof fails: ") << problem;
   if (std::string error = folder.commit(); !error.empty())
     return emitError(UnknownLoc::get(module.getContext())) << error;
   return success();

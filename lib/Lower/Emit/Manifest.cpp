@@ -168,6 +168,8 @@ pipemesh::buildManifest(ModuleOp module, const BundleOptions &options) {
     }
     manifest["config"] = std::move(*parsed);
   }
+  if (options.memoryLimit)
+    manifest["memory_limit"] = static_cast<int64_t>(options.memoryLimit);
   if (task == "train")
     manifest["recipe"] = json::Object(options.recipe);
 

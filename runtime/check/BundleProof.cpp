@@ -1,0 +1,158 @@
+//===- BundleProof.cpp - The proof of a bundle and its certificate --------===//
+
+#include "check/BundleProof.h"
+
+#include "check/Certify.h"
+#include "core/Certificate.h"
+#include "core/File.h"
+
+#include <dlfcn.h>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+namespace fs = std::filesystem;
+using json = nlohmann::ordered_json;
+
+namespace pipemesh::proof {
+
+using runtime::fail;
+using runtime::Manifest;
+using runtime::RoleInfo;
+
+Proof proveBundle(const std::string &directory, const ProveOptions &options) {
+  std::string path = (fs::path(directory) / "manifest.json").string();
+  if (!fs::exists(path))
+    fail("'", directory, "' is not a bundle: it has no manifest.json; name a "
+                         "folder written by pmc");
+  Manifest manifest =
+      runtime::parseManifest(runtime::readTextFile(path, "manifest"), path);
+  std::vector<std::unique_ptr<void, int (*)(void *)>> libraries;
+  std::vector<const pmrt_role *> roles;
+  for (const RoleInfo &info : manifest.roles) {
+    fs::path file = fs::absolute(fs::path(directory) / info.file);
+    void *library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+      fail("cannot load '", file.string(), "': ", dlerror());
+    libraries.emplace_back(library, &dlclose);
+    const auto *role =
+        static_cast<const pmrt_role *>(dlsym(library, PMRT_ROLE_SYMBOL));
+    if (!role)
+      fail("'", file.string(), "' has no symbol ", PMRT_ROLE_SYMBOL);
+    if (role->abi_version != PMRT_ABI_VERSION)
+      fail("'", file.string(), "' has ABI version ", role->abi_version,
+           ", but this release reads ", PMRT_ABI_VERSION,
+           "; compile the bundle again");
+    if (!role->bundle_hash || manifest.hash != role->bundle_hash)
+      fail("'", file.string(), "' has the hash '",
+           role->bundle_hash ? role->bundle_hash : "", "', but the manifest '",
+           manifest.hash, "': they are of two bundles; compile it again");
+    roles.push_back(role);
+  }
+  ProveOptions limits = options;
+  if (!limits.memoryLimit)
+    limits.memoryLimit = manifest.memoryLimit;
+  return prove(manifest, roles, limits);
+}
+
+std::string certificateText(const std::string &directory, const Proof &proof) {
+  json roles = json::array();
+  for (const RoleProof &role : proof.roles)
+    roles.push_back({{"file", role.file},
+                     {"bodies", role.bodies},
+                     {"instructions", role.instructions},
+                     {"actions", role.actions},
+                     {"collectives", role.collectives},
+                     {"sends", role.sends},
+                     {"receives", role.receives},
+                     {"peak_bytes", role.peak()},
+                     {"arena_bytes", role.arena},
+                     {"reserves",
+                      {{"kernel_scratch_bytes", role.kernelScratch},
+                       {"onednn_packing_bytes", role.gemmPacking},
+                       {"transfers_under_way_bytes", role.inFlight}}}});
+  runtime::BundleDigests digests = runtime::digestBundle(directory);
+  json files = json::object();
+  for (auto &[name, digest] : digests.files)
+    files[name] = digest;
+  json certificate = {
+      {"format", runtime::certificateFormat},
+      {"version", runtime::certificateVersion},
+      {"bundle", digests.hash},
+      {"files", files},
+      {"ranks", proof.ranks},
+      {"micro_batches", proof.microBatches},
+      {"proved",
+       {{"communicators", proof.communicators},
+        {"collectives", proof.collectives},
+        {"channels", proof.channels},
+        {"transfers", proof.transfers},
+        {"meetings_of_roles", proof.meetings},
+        {"actions", proof.actions},
+        {"needs_no_send_buffers", proof.needsNoBuffers},
+        {"memory_limit", proof.memoryLimit ? json(proof.memoryLimit)
+                                           : json(nullptr)}}},
+      {"relies_on", proof.reliesOn},
+      {"roles", roles}};
+  return certificate.dump(2) + "\n";
+}
+
+std::string certify(const std::string &directory,
+                    uint64_t memoryLimit) noexcept {
+  try {
+    Proof proof = proveBundle(directory, {memoryLimit});
+    runtime::writeTextFile(
+        (fs::path(directory) / runtime::certificateFile).string(),
+        certificateText(directory, proof));
+    return "";
+  } catch (const std::exception &error) {
+    return error.what();
+  }
+}
+
+BundleVerdict judgeBundle(const std::string &directory,
+                          uint64_t memoryLimit) noexcept {
+  try {
+    return {true, proofText(proveBundle(directory, {memoryLimit}))};
+  } catch (const std::exception &error) {
+    return {false, error.what()};
+  }
+}
+
+std::string proofText(const Proof &proof) {
+  std::string text =
+      cat("proved for ", proof.ranks, proof.ranks == 1 ? " rank" : " ranks",
+          " of ", proof.roles.size(),
+          proof.roles.size() == 1 ? " role" : " roles", " and ",
+          proof.microBatches,
+          proof.microBatches == 1 ? " micro-batch\n" : " micro-batches\n");
+  text += cat("  communicators ", proof.communicators, ", collectives ",
+              proof.collectives, ": the same on all members, in one order\n");
+  text += cat("  channels ", proof.channels, ", transfers ", proof.transfers,
+              ", meetings of roles ", proof.meetings,
+              ": one to one, no cycle of waits",
+              proof.needsNoBuffers ? ", none without buffers for sends either"
+                                   : "",
+              "\n");
+  text += cat("  actions ", proof.actions,
+              ": every value is there when it is used\n");
+  for (size_t r = 0; r < proof.roles.size(); ++r) {
+    const RoleProof &role = proof.roles[r];
+    text += cat("  role ", r, ": ", role.bodies, " bodies, ",
+                role.instructions, " instructions, ", role.actions,
+                " actions, ", role.collectives, " collectives, ", role.sends,
+                " sends, ", role.receives, " receives; peak ", role.peak(),
+                " bytes (arena ", role.arena, ", scratch of kernels ",
+                role.kernelScratch, ", oneDNN ", role.gemmPacking,
+                ", transfers under way ", role.inFlight, ")\n");
+  }
+  if (proof.memoryLimit)
+    text += cat("  each rank has ", proof.memoryLimit, " bytes\n");
+  if (!proof.needsNoBuffers)
+    text += cat("without buffers for sends ", proof.cycleWithoutBuffers, "\n");
+  for (const std::string &fact : proof.reliesOn)
+    text += cat("relies on: ", fact, "\n");
+  return text;
+}
+
+} // namespace pipemesh::proof

@@ -1,0 +1,37 @@
+//===- Bundle.cpp - pmcheck bundle ----------------------------------------===//
+
+#include "Commands.h"
+#include "check/Certify.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace pipemesh::check {
+
+int runBundle(ArrayRef<StringRef> arguments, MLIRContext &) {
+  Arguments given;
+  if (!given.parse(arguments, {"memory-limit", "write"}, 1,
+                   "bundle DIR [--memory-limit=N] [--write]"))
+    return 2;
+  double limit = 0;
+  if (!given.getNumber("memory-limit", limit))
+    return 2;
+  std::string directory = given[0].rtrim('/').str();
+  proof::BundleVerdict verdict =
+      proof::judgeBundle(directory, static_cast<uint64_t>(limit));
+  if (!verdict.proved) {
+    llvm::errs() << "pmcheck: error: '" << directory << "': " << verdict.text
+                 << "\n";
+    return 1;
+  }
+  llvm::outs() << verdict.text;
+  if (!given.has("write"))
+    return 0;
+  std::string problem = proof::certify(directory, static_cast<uint64_t>(limit));
+  if (problem.empty())
+    return 0;
+  llvm::errs() << "pmcheck: error: " << problem << "\n";
+  return 1;
+}
+
+} // namespace pipemesh::check
