@@ -3,7 +3,6 @@
 #include "check/Tables.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -23,7 +22,7 @@ static constexpr uint64_t mostBytes = uint64_t(1) << 56;
 static uint64_t product(uint64_t a, uint64_t b) {
   uint64_t result;
   if (__builtin_mul_overflow(a, b, &result) || result > mostBytes)
-    return std::numeric_limits<uint64_t>::max() / 4;
+    return 2 * mostBytes;
   return result;
 }
 
