@@ -1,5 +1,6 @@
 //===- Bundle.cpp - pmcheck bundle ----------------------------------------===//
 
+#include "Bundle.h"
 #include "Commands.h"
 #include "check/Certify.h"
 #include "llvm/Support/raw_ostream.h"

@@ -62,8 +62,6 @@ bool compareAndReport(const interp::NamedTensors &actual,
 /// Plants the fault of `--seed-fault`; false after a message.
 bool plantFault(const Arguments &arguments);
 
-int runBundle(llvm::ArrayRef<llvm::StringRef> arguments,
-              mlir::MLIRContext &context);
 int runBytes(llvm::ArrayRef<llvm::StringRef> arguments,
              mlir::MLIRContext &context);
 int runEquiv(llvm::ArrayRef<llvm::StringRef> arguments,

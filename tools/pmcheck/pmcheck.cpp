@@ -1,5 +1,6 @@
 //===- pmcheck.cpp - checks on the reference interpreter ------------------===//
 
+#include "Bundle.h"
 #include "Commands.h"
 #include "pipemesh/InitAll.h"
 #include "mlir/IR/Diagnostics.h"
