@@ -83,7 +83,7 @@ public:
     for (auto &[fragment, function] : program->fragments)
       if (failed(checkCollectives(function, *program)))
         return signalPassFailure();
-    int64_t actions = 0, transfers = 0, collectives = 0;
+    int64_t limit = memoryLimit, actions = 0, transfers = 0, collectives = 0;
     SmallVector<int64_t> peaks;
     for (auto role : program->op.getBody().getOps<pm::RoleOp>()) {
       for (Operation &op : role.getBody().front()) {
@@ -96,11 +96,11 @@ public:
       RoleMemory memory(*program, role);
       memory.run();
       peaks.push_back(memory.peak);
-      if (memoryLimit > 0 && memory.peak > memoryLimit) {
+      if (limit > 0 && memory.peak > limit) {
         InFlightDiagnostic diagnostic =
             role.emitError("role ")
             << role.getPipelineRank() << " holds " << memory.peak
-            << " bytes at its peak, but a rank has " << memoryLimit
+            << " bytes at its peak, but a rank has " << limit
             << "; use more stages, shards or micro-batches, or recompute=full";
         if (memory.at)
           diagnostic.attachNote(memory.at->getLoc()) << "it holds them here";
