@@ -109,8 +109,9 @@ cl::opt<unsigned> vectorWidth("vector-width",
                                        "the widest of the processor"),
                               cl::init(0), cl::cat(category));
 cl::opt<uint64_t> memoryLimit("memory-limit",
-                              cl::desc("bytes that each rank has: the bundle is "
-                                       "not written when it needs more"),
+                              cl::desc("bytes that each rank has (the cluster's "
+                                       "devices): a bundle that needs more is "
+                                       "not written"),
                               cl::value_desc("bytes"), cl::init(0),
                               cl::cat(category));
 cl::extrahelp examples(R"(
@@ -342,6 +343,8 @@ int main(int argc, char **argv) {
   bundle.target = *target;
   bundle.recipe = recipe->json;
   bundle.memoryLimit = memoryLimit;
+  if (!bundle.memoryLimit && !clusterPath.empty())
+    bundle.memoryLimit = static_cast<uint64_t>(options.cluster.device.memory);
   bundle.prove = [](llvm::StringRef folder) {
     return proof::certify(folder.str());
   };
