@@ -272,65 +272,6 @@ class NormOverStages(small_step.SmallStepTest):
                                    "gradients after clipping")
 
 
-class TiedSum(small_step.SmallStepTest):
-    """The gradient of a table that two stages have is the sum of both copies' on
-    the same elements, before it is averaged over the data ranks and used."""
-
-    def test_both_copies_get_the_whole_gradient(self):
-        """Copy A has the gradients 1 and 3 on the data ranks, copy B 10 and 30: the
-        means 2 and 20 are 22, on both elements of both copies."""
-        pair = f32(2, 2)
-        step = SmallStep(2, 2, {"e": ((2,), [1.0, 1.0])}, (
-            at(0, f"  %e0 = stablehlo.broadcast_in_dim %e, dims = [1] : (tensor<2xf32>) -> {pair}") +
-            at(0, f"  %a = stablehlo.multiply %x, %e0 : {pair}") +
-            at(1, f"  %ten = stablehlo.constant dense<10.0> : {pair}") +
-            at(1, f"  %e1 = stablehlo.broadcast_in_dim %e, dims = [1] : (tensor<2xf32>) -> {pair}") +
-            at(1, f"  %x1 = stablehlo.multiply %x, %ten : {pair}") +
-            at(1, f"  %b = stablehlo.multiply %x1, %e1 : {pair}") +
-            at(1, f"  %y = stablehlo.add %a, %b : {pair}") + f"""\
-  %sum = stablehlo.reduce(%y init: %zero) applies stablehlo.add across dimensions = [0, 1] : ({pair}, tensor<f32>) -> tensor<f32>
-  %two = stablehlo.constant dense<2.0> : tensor<f32>
-  %loss = stablehlo.divide %sum, %two : tensor<f32>"""))
-        ids = [1, 1, 3, 3]
-        data = self.write_data(step, ids)
-        steps = harness.write_ids(self.path("steps.safetensors"), ids * 3, [3, 2, 2])
-        losses = []
-        for strategy in ("", "dp=2,pp=2", "pp=2,mb=2", "dp=2,pp=2,schedule=gpipe"):
-            with self.subTest(strategy):
-                folder = self.compile(step, strategy,
-                                      dict(recipe(), learning_rate=0.1))
-                _, gradients = self.run_bundle(folder, data)
-                self.assert_values(gradients["e"], [22, 22], "gradient")
-                # Copies that drift apart would show in the next steps.
-                losses.append([metrics["loss"] for metrics in harness.train(
-                    os.path.join(folder, "bundle"), folder, steps, 3)])
-                self.assert_values(losses[-1], losses[0], "losses")
-
-
-class UnevenLayers(small_step.SmallStepTest):
-    """Each layer has one owner, and layers follow the pipeline."""
-
-    def layers_of_roles(self, strategy, layers=10):
-        folder = self.compile(layered_step(4, layers), strategy, recipe())
-        with open(os.path.join(folder, "bundle", "manifest.json")) as file:
-            manifest = json.load(file)
-        return [sorted(int(buffer["parameter"][1:]) for buffer in role["buffers"]
-                       if buffer["role"] == "parameter")
-                for role in manifest["roles"]]
-
-    def test_ten_layers_on_three_stages(self):
-        """Sizes differ by at most 1; none is lost."""
-        roles = self.layers_of_roles("pp=3,mb=2")
-        self.assertEqual(sum(roles, []), list(range(10)))
-        self.assertEqual(sorted(map(len, roles)), [3, 3, 4])
-
-    def test_last_rank_with_fewer_layers_in_two_chunks(self):
-        """Layers 0 to 3, then 4 on the other rank, 5 to 8, and 9."""
-        roles = self.layers_of_roles(
-            "pp=2,chunks=2,mb=2,schedule=interleaved-1f1b,stages=4:1:4:1")
-        self.assertEqual(roles, [[0, 1, 2, 3, 5, 6, 7, 8], [4, 9]])
-
-
 def layered_step(batch, layers, width=None):
     """A chain of layers with a weight each: y * w of two numbers, or products by
     matrices of that width."""
