@@ -52,6 +52,10 @@ inline constexpr int64_t batch = 8, sequence = 4, vocabulary = 16, width = 8;
 /// The manifest of a role of Inputs/linear_model.c.
 nlohmann::ordered_json linearManifest(int64_t dp, int64_t mb);
 
+/// Proves a bundle and writes its certificate; one with a mistake gets none. Proved
+/// is a copy: a role that was loaded once stays loaded under its path.
+void certifyBundle(const std::string &folder);
+
 /// Writes a bundle folder; the role is the one compiled for (dp, mb, fault).
 void writeBundle(
     const std::string &folder, int64_t dp, int64_t mb, int fault = 0,

@@ -2,7 +2,6 @@
 
 #include "Fixture.h"
 
-#include "check/Certify.h"
 #include "core/Bundle.h"
 #include "core/Cpu.h"
 #include "core/Safetensors.h"
@@ -81,7 +80,7 @@ protected:
     fs::path role = folder / "bundle/role_0.so";
     fs::remove(role);
     fs::copy_file(fs::path(PMRT_TEST_ROLES) / cat("loop_", fault, ".so"), role);
-    pipemesh::proof::certify(folder / "bundle");
+    certifyBundle(folder / "bundle");
   }
 
   void writeInputs(int32_t trips,
@@ -183,7 +182,7 @@ TEST_F(Function, countsAndTracesWhatRan) {
 TEST_F(Function, tablesWithWrongJumpsAreRefused) {
   writeInputs(1);
   write(1);
-  expectFailure(run(), {"goes to instruction 15 of 14"});
+  expectFailure(run(), {"goes to instruction 16 of 15"});
   write(2);
   expectFailure(run(), {"chooses by a f32, not by an i1 or i32"});
 }

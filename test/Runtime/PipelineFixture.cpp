@@ -110,8 +110,7 @@ void writePipeline(const std::string &folder, const PipelineVariant &variant,
                           variant.sleepMicroseconds, "_", stage, ".so"),
                   role);
   }
-  // Those with a mistake get no certificate.
-  proof::certify(folder);
+  certifyBundle(folder);
 }
 
 void writePipelineWeights(const std::string &folder, float w0, float w1) {

@@ -46,7 +46,12 @@ static void step(void *const *operands, int64_t begin, int64_t end,
   for (int i = 0; i < LOCAL; ++i)
     ((float *)operands[0])[i] =
         ((float *)operands[0])[i] / 2 + *(float *)operands[1];
-  ++*(int32_t *)operands[2];
+}
+
+/// By itself: what depends on a rank's block must not reach the condition.
+static void count(void *const *operands, int64_t begin, int64_t end,
+                  void *scratch, const pmrt_kernel_context *context) {
+  ++*(int32_t *)operands[0];
 }
 
 #define CONSTANT(NAME, VALUE)                                                  \
@@ -66,6 +71,7 @@ static const pmrt_kernel kernels[] = {
     {"hundred", hundred, 1, 1, 0, 0, 4},
     {"two_hundred", two_hundred, 1, 1, 0, 0, 4},
     {"three_hundred", three_hundred, 1, 1, 0, 0, 4},
+    {"count", count, 1, 1, 0, 0, 8},
 };
 
 static const uint64_t counts[] = {1};
@@ -87,15 +93,15 @@ static const pmrt_operand sum_operands[] = {READ(OUT0, 0, BYTES),
                                             WRITE(PMRT_SCRATCH, AT_SUM, 4)};
 static const pmrt_operand total_operands[] = {UPDATE(PMRT_SCRATCH, AT_SUM, 4)};
 static const pmrt_operand step_operands[] = {UPDATE(OUT0, 0, BYTES),
-                                             READ(PMRT_SCRATCH, AT_SUM, 4),
-                                             UPDATE(PMRT_SCRATCH, AT_I, 4)};
+                                             READ(PMRT_SCRATCH, AT_SUM, 4)};
+static const pmrt_operand count_operands[] = {UPDATE(PMRT_SCRATCH, AT_I, 4)};
 static const pmrt_operand choose_operands[] = {READ(ARG1, 0, 4)};
 static const pmrt_operand out1_operands[] = {WRITE(OUT1, 0, 4)};
 
-static const uint64_t more_targets[] = {8, 4};
-static const uint64_t again_target[] = {FAULT == 1 ? 15 : 2};
-static const uint64_t choose_targets[] = {9, 11, 13};
-static const uint64_t end_target[] = {14};
+static const uint64_t more_targets[] = {9, 4};
+static const uint64_t again_target[] = {FAULT == 1 ? 16 : 2};
+static const uint64_t choose_targets[] = {10, 12, 14};
+static const uint64_t end_target[] = {15};
 static const pmrt_jump more = {2, PMRT_I1, more_targets};
 static const pmrt_jump again = {1, PMRT_I1, again_target};
 static const pmrt_jump choose = {3, FAULT == 2 ? PMRT_F32 : PMRT_I32,
@@ -114,6 +120,7 @@ static const pmrt_instruction instructions[] = {
     KERNEL(sum_operands, 1),
     {PMRT_OP_ALL_REDUCE, 1, 1, 0, total_operands, &total, "loop.sum"},
     KERNEL(step_operands, 2),
+    KERNEL(count_operands, 6),
     {PMRT_OP_JUMP, 0, 0, 0, NULL, &again, "loop"},
     {PMRT_OP_SWITCH, 0, 1, 0, choose_operands, &choose, "choice"},
     KERNEL(out1_operands, 3),
