@@ -218,13 +218,16 @@ class BadCompilation(BadInputTest):
                          "--strategy=pp=2,mb=2,schedule=zigzag")
 
     def test_strategies_of_later_versions(self):
-        for strategy, word in (("ep=2", "ep"), ("cp=2", "cp"),
-                               ("stages=2", "stages"),
-                               ("recompute=1", "recompute"),
-                               ("schedule=zb-auto", "zb-auto")):
+        for strategy, word in (("ep=2", "ep"), ("cp=2", "cp")):
             with self.subTest(strategy):
                 self.refused_pmc([f"'{word}' is", "of a later version"],
                                  f"--strategy=dp=2,{strategy}")
+
+    def test_stages_and_recompute_that_do_not_fit(self):
+        self.refused_pmc(["4 layers", "stages=2 divides 2", "stages=4"],
+                         "--strategy=dp=2,stages=2")
+        self.refused_pmc(["'recompute' must be none or full", "'1'"],
+                         "--strategy=dp=2,recompute=1")
 
     def test_zero_and_sp_have_their_values(self):
         self.refused_pmc(["zero=2", "of a later version", "0, 1", "3"],

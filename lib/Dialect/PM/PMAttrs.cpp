@@ -34,6 +34,9 @@ LogicalResult MeshAxisAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 // DimSharding: {"dp", "mb", ?}p1b3
 //===----------------------------------------------------------------------===//
 
+/// Products of block sizes and numbers of blocks are computed in 64 bits.
+static constexpr int64_t kMostInBlock = int64_t(1) << 40;
+
 /// Parses `p1`, `b3` or `p1b3`, which the lexer hands over as one keyword.
 static ParseResult parseSuffix(AsmParser &parser, int64_t &priority,
                                int64_t &blockSize) {
@@ -46,6 +49,9 @@ static ParseResult parseSuffix(AsmParser &parser, int64_t &priority,
     return parser.emitError(loc, "expected a number after 'p'");
   if (rest.consume_front("b") && rest.consumeInteger(10, blockSize))
     return parser.emitError(loc, "expected a number after 'b'");
+  if (blockSize > kMostInBlock)
+    return parser.emitError(loc, "a block has at most ")
+           << kMostInBlock << " elements, but found '" << keyword << "'";
   if (!rest.empty())
     return parser.emitError(loc, "expected 'p' and a priority, or 'b' and a "
                                  "block size, but found '")

@@ -32,3 +32,8 @@ pm.mesh @mesh = [<"x", spatial = 4>, <"y", spatial = 2097152>]
 
 // expected-error @below {{has more than 1048576 micro-batches with the axis 'mb' of size 2147483648}}
 pm.mesh @mesh = [<"mb", temporal = 2147483648>]
+
+// -----
+
+// expected-error @below {{a block has at most 1099511627776 elements, but found 'b9223372036854775807'}}
+func.func @long_block(%x: tensor<4xf32> {pm.sharding = #pm.sharding<@mesh, [{"x"}b9223372036854775807]>})
