@@ -38,7 +38,7 @@ public:
           builder.getArrayAttr({place(copy.value, Access::Read),
                                 PlaceAttr::get(builder.getContext(),
                                                Access::Write, copy.buffer, 0,
-                                               getByteSize(copy.value.getType()))}));
+                                               byteSizeOf(copy.value.getType()))}));
     return success();
   }
 
@@ -135,7 +135,7 @@ private:
     const Root &root = storage.lookup(value);
     return PlaceAttr::get(builder.getContext(), access, root.buffer,
                           root.buffer ? 0 : root.offset,
-                          getByteSize(value.getType()));
+                          byteSizeOf(value.getType()));
   }
 
   void lowerKernel(pmrt::FusedOp fused) {
@@ -350,7 +350,7 @@ LogicalResult LowerToRuntime::lowerRole(pm::RoleOp role,
   SmallVector<Attribute> accumulators;
   for (pm::BufferOp buffer : own) {
     auto name = FlatSymbolRefAttr::get(buffer.getSymNameAttr());
-    int64_t bytes = getByteSize(buffer.getType());
+    int64_t bytes = byteSizeOf(buffer.getType());
     int64_t microBatches = buffers.getNumMicroBatches(buffer);
     int64_t slots = buffer.getKind() == pm::BufferKind::Input
                         ? microBatches

@@ -81,15 +81,3 @@ bool ProgramBuffers::accumulates(pm::BufferOp buffer) const {
                axis.getSize() > 1;
       });
 }
-
-int64_t pipemesh::getByteSize(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  Type element = tensor.getElementType();
-  int64_t parts = 1;
-  if (auto complex = dyn_cast<ComplexType>(element)) {
-    element = complex.getElementType();
-    parts = 2;
-  }
-  return tensor.getNumElements() * parts *
-         ((element.getIntOrFloatBitWidth() + 7) / 8);
-}

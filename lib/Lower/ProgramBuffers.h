@@ -4,6 +4,7 @@
 #define PIPEMESH_LIB_LOWER_PROGRAMBUFFERS_H
 
 #include "pipemesh/Dialect/PM/PM.h"
+#include "pipemesh/Support/ByteSize.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -41,9 +42,6 @@ private:
   llvm::SmallVector<pm::BufferOp> buffers;
   llvm::DenseMap<mlir::Attribute, pm::BufferOp> byName;
 };
-
-/// Bytes of one value; an i1 takes one byte.
-int64_t getByteSize(mlir::Type type);
 
 } // namespace pipemesh
 

@@ -110,7 +110,7 @@ FlatSymbolRefAttr StorageAssignment::returnedTo(Value value) {
 unsigned StorageAssignment::addRoot(Value value, int64_t position) {
   unsigned index = roots.size();
   Root &root = roots.emplace_back();
-  root.bytes = getByteSize(value.getType());
+  root.bytes = byteSizeOf(value.getType());
   root.begin = position;
   root.end = position;
   join(value, index);

@@ -2,6 +2,7 @@
 
 #include "Program.h"
 #include "pipemesh/Pipeline/Passes.h"
+#include "pipemesh/Support/ByteSize.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace pipemesh {
@@ -17,18 +18,6 @@ static ArrayAttr getMeetingAxes(Operation *op) {
           pm::AllToAllOp, pm::CollectivePermuteOp>(op))
     return op->getAttrOfType<ArrayAttr>("axes");
   return {};
-}
-
-static int64_t getBytes(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  Type element = tensor.getElementType();
-  int64_t parts = 1;
-  if (auto complex = dyn_cast<ComplexType>(element)) {
-    element = complex.getElementType();
-    parts = 2;
-  }
-  return tensor.getNumElements() * parts *
-         ((element.getIntOrFloatBitWidth() + 7) / 8);
 }
 
 namespace {
@@ -182,7 +171,7 @@ void RoleMemory::run() {
   llvm::DenseMap<Key, int64_t> left;
   auto sizeOf = [&](Attribute name) {
     pm::BufferOp buffer = program.buffers.lookup(name);
-    return buffer ? getBytes(buffer.getType()) : 0;
+    return buffer ? byteSizeOf(buffer.getType()) : 0;
   };
   auto hold = [&](FlatSymbolRefAttr name) {
     pm::BufferOp buffer = program.buffers.lookup(name);

@@ -113,9 +113,6 @@ private:
   }
 
   static llvm::Expected<schedule::Schedule> read(ArrayAttr rows) {
-    if (!llvm::all_of(rows, llvm::IsaPred<StringAttr>))
-      return llvm::createStringError(
-          "'pm.actions' must be a list of strings, one for each rank");
     std::vector<std::string> remarks;
     llvm::Expected<schedule::Schedule> lists = schedule::parseActionLists(
         llvm::join(rows.getAsValueRange<StringAttr>(), "\n"), remarks);

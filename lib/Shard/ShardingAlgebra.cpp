@@ -55,19 +55,6 @@ pm::ShardingAttr ValueSharding::toAttr(const MeshAxes &mesh) const {
                                partial.empty() ? pm::ReductionKind::Sum : kind);
 }
 
-int64_t pipemesh::byteSizeOf(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor || !tensor.hasStaticShape())
-    return 0;
-  Type element = tensor.getElementType();
-  int64_t bits = 8;
-  if (auto complex = dyn_cast<ComplexType>(element))
-    bits = 2 * complex.getElementType().getIntOrFloatBitWidth();
-  else if (element.isIntOrFloat())
-    bits = element.getIntOrFloatBitWidth();
-  return tensor.getNumElements() * ((bits + 7) / 8);
-}
-
 bool pipemesh::isKnownZero(Value value) {
   for (;;) {
     Operation *op = value.getDefiningOp();

@@ -8,6 +8,7 @@
 #define PIPEMESH_LIB_SHARD_SHARDINGALGEBRA_H
 
 #include "pipemesh/Dialect/PM/PM.h"
+#include "pipemesh/Support/ByteSize.h"
 #include "pipemesh/Support/Cluster.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -82,9 +83,6 @@ ShardingRule getRule(mlir::Operation *op, bool &hasRule);
 
 /// Whether the value is zero in every element, as constants tell.
 bool isKnownZero(mlir::Value value);
-
-/// Bytes of a statically shaped tensor.
-int64_t byteSizeOf(mlir::Type type);
 
 } // namespace pipemesh
 

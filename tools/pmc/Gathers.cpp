@@ -6,17 +6,12 @@
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Lower/TripCount.h"
 #include "pipemesh/Shard/GatherReasons.h"
+#include "pipemesh/Support/ByteSize.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace pipemesh;
 namespace json = llvm::json;
-
-static int64_t byteSizeOf(RankedTensorType type) {
-  Type element = type.getElementType();
-  int64_t bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 64;
-  return type.getNumElements() * ((bits + 7) / 8);
-}
 
 static json::Array listReasons(Operation *gather) {
   json::Array list;

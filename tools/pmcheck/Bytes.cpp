@@ -5,6 +5,7 @@
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "pipemesh/Lower/TripCount.h"
+#include "pipemesh/Support/ByteSize.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
@@ -53,18 +54,6 @@ private:
 
 } // namespace
 
-static double bytesOf(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  Type element = tensor.getElementType();
-  unsigned parts = 1;
-  if (auto complex = dyn_cast<ComplexType>(element)) {
-    element = complex.getElementType();
-    parts = 2;
-  }
-  unsigned bytes = (element.getIntOrFloatBitWidth() + 7) / 8;
-  return double(tensor.getNumElements()) * bytes * parts;
-}
-
 int64_t Counter::sizeOf(ArrayAttr axes) {
   int64_t size = 1;
   for (auto name : axes.getAsRange<StringAttr>())
@@ -77,7 +66,7 @@ void Counter::addExchange(Operation *op, StringRef kind, ArrayAttr axes,
                           double times, double factor) {
   double bytes = 0;
   for (Value operand : op->getOperands())
-    bytes += bytesOf(operand.getType());
+    bytes += byteSizeOf(operand.getType());
   Total &total = totals[{kind, axes}];
   total.count += times;
   total.operandBytes += times * bytes;
@@ -87,7 +76,7 @@ void Counter::addExchange(Operation *op, StringRef kind, ArrayAttr axes,
 
 /// A rank sends its operand to each member that has it as its source.
 void Counter::addPermute(pm::CollectivePermuteOp op, double times) {
-  double bytes = bytesOf(op.getInput().getType());
+  double bytes = byteSizeOf(op.getInput().getType());
   ArrayRef<int64_t> sources = op.getSources();
   // Parts that a member sends, of which the operand has some.
   int64_t members = sizeOf(op.getAxes());

@@ -77,6 +77,17 @@ LogicalResult PMDialect::verifyOperationAttribute(Operation *op,
     return op->emitOpError("'pm.schedule' must be the name of a schedule, but "
                            "is ")
            << attr.getValue();
+  } else if (name == "pm.actions") {
+    auto rows = dyn_cast<ArrayAttr>(attr.getValue());
+    if (!rows || !llvm::all_of(rows, llvm::IsaPred<StringAttr>))
+      return op->emitOpError("'pm.actions' must be a list of strings, one for "
+                             "each rank, but is ")
+             << attr.getValue();
+  } else if (name == "pm.stage_layers" || name == "pm.rank_of_stage") {
+    if (!isa<DenseI64ArrayAttr>(attr.getValue()))
+      return op->emitOpError("'")
+             << name << "' must be an array<i64>, a number for each stage, but "
+             << "is " << attr.getValue();
   }
   return success();
 }

@@ -243,7 +243,7 @@ FailureOr<llvm::Constant *> TableBuilder::allReduce(pmrt::AllReduceOp op) {
   if (failed(type))
     return failure();
   uint64_t size =
-      getByteSize(RankedTensorType::get({}, op.getElementType()));
+      byteSizeOf(RankedTensorType::get({}, op.getElementType()));
   SmallVector<uint64_t> counts;
   for (auto place : op.getPlaces().getAsRange<pmrt::PlaceAttr>())
     counts.push_back(place.getBytes() / size);

@@ -35,5 +35,17 @@ pm.mesh @mesh = [<"mb", temporal = 2147483648>]
 
 // -----
 
+// expected-error @below {{'pm.actions' must be a list of strings, one for each rank, but is [1]}}
+module attributes {pm.actions = [1]} {
+}
+
+// -----
+
+// expected-error @below {{'pm.stage_layers' must be an array<i64>, a number for each stage, but is [2, 2]}}
+module attributes {pm.stage_layers = [2, 2]} {
+}
+
+// -----
+
 // expected-error @below {{a block has at most 1099511627776 elements, but found 'b9223372036854775807'}}
 func.func @long_block(%x: tensor<4xf32> {pm.sharding = #pm.sharding<@mesh, [{"x"}b9223372036854775807]>})
