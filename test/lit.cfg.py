@@ -32,6 +32,11 @@ if os.path.isdir(shared):
     config.available_features.add("shared")
     config.substitutions.append(("%shared", shared))
 
+# A CUDA toolkit, for tests that say `REQUIRES: cuda`.
+if config.cuda_root:
+    config.available_features.add("cuda")
+    config.substitutions.append(("%cuda", config.cuda_root))
+
 # `--param roundtrip=1`: every module that pmopt handles is also printed and
 # parsed again, and must come out the same.
 if lit_config.params.get("roundtrip"):

@@ -70,9 +70,13 @@ class Scripts(ScriptTest):
             with self.subTest(name):
                 self.refused("--nonsense", name, "--nonsense")
 
-    def test_setup_refuses_cuda(self):
-        self.refused("the CUDA backend is not part of this version", "setup",
-                     "--cuda")
+    def test_wheels_of_cuda_are_pinned_with_checksums(self):
+        with open(os.path.join(ROOT, "tools/cuda-wheels.txt")) as file:
+            lines = [line for line in file if not line.startswith("#")]
+        self.assertGreaterEqual(len(lines), 9)
+        for line in lines:
+            self.assertRegex(line, r"^nvidia-[a-z0-9-]+==[0-9.]+ "
+                                   r"--hash=sha256:[0-9a-f]{64}$")
 
     def test_setup_lists_packages(self):
         result = run("setup", "--list")

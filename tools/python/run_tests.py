@@ -23,22 +23,31 @@ MODULE_LIMIT_S = 1500
 
 
 class Count:
-    """Passed, failed and skipped tests, and those that only --all runs."""
+    """Passed, failed and skipped tests, those that only --all runs, and how many of
+    the passed ones need the CUDA toolkit."""
 
     def __init__(self, passed=0, failed=0, skipped=0, left=0):
         self.passed, self.failed, self.skipped = passed, failed, skipped
         self.left = left
+        self.cuda = 0
 
     def __iadd__(self, other):
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
         self.left += other.left
+        self.cuda += other.cuda
         return self
 
     def __str__(self):
         return (f"{self.passed} passed, {self.failed} failed, "
                 f"{self.skipped} skipped")
+
+
+def is_cuda(name):
+    """Whether a test is one of the CUDA backend, by the name of its folder, file or
+    program."""
+    return "cuda" in name.lower()
 
 
 def say(text):
@@ -53,6 +62,19 @@ def find_lit(build):
             if match:
                 return match.group(1)
     return None
+
+
+def has_toolkit(build):
+    """Whether the build was configured with a CUDA toolkit."""
+    with open(os.path.join(build, "test", "lit.site.cfg.py")) as file:
+        return 'cuda_root = ""' not in file.read()
+
+
+def describe_cuda(build, count):
+    if has_toolkit(build):
+        return f"{count.cuda} tests of the CUDA backend passed"
+    return "the CUDA backend was left out: this build has no CUDA toolkit " \
+        "(tools/setup --cuda fetches one); what needs one was skipped"
 
 
 def run_lit(build, results, label="lit", extra=()):
@@ -70,6 +92,7 @@ def run_lit(build, results, label="lit", extra=()):
     for test in tests:
         if test["code"] in ("PASS", "FLAKYPASS"):
             count.passed += 1
+            count.cuda += is_cuda(test["name"])
         elif test["code"] == "XFAIL":
             say(f"{label}: {test['name']}: a known shortfall, counted as skipped")
             count.skipped += 1
@@ -113,6 +136,7 @@ def run_unit(build, results):
                     part.passed += 1
         if run.returncode != 0 and part.failed == 0:
             part.failed += 1  # the failure was outside of any test
+        part.cuda = part.passed if is_cuda(name) else 0
         say(f"unit: {name}: {part} ({time.monotonic() - started:.1f} s)")
         count += part
     return count
@@ -147,6 +171,7 @@ def run_python(suite, build):
         for job in concurrent.futures.as_completed(jobs):
             count, log, seconds = job.result()
             name = os.path.relpath(jobs[job], os.path.join(ROOT, "test"))
+            count.cuda = count.passed if is_cuda(name) else 0
             if count.failed:
                 print(log, flush=True)
             elif count.skipped:
@@ -192,6 +217,8 @@ def main():
     parser.add_argument("--all", action="store_true",
                         help="also the lit suite with every module printed and "
                         "parsed again, and every case of the end-to-end matrix")
+    parser.add_argument("--cuda", action="store_true",
+                        help="fail when no test of the CUDA backend ran")
     parser.add_argument("--module", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.module:
@@ -227,6 +254,12 @@ def main():
     if total.left:
         say(f"a covering set of the end-to-end matrix ran; {total.left} more of its "
             "cases run with --all")
+    say(describe_cuda(build, total))
+    if args.cuda and not has_toolkit(build):
+        total.failed += 1
+    elif args.cuda and total.cuda == 0:
+        say("--cuda was given, but no test of the CUDA backend ran")
+        total.failed += 1
     print(total, flush=True)
     return 1 if total.failed or total.passed == 0 else 0
 
