@@ -25,7 +25,7 @@ KernelBuilder::KernelBuilder(MLIRContext *context, const CpuTarget &target,
   module = ModuleOp::create(UnknownLoc::get(context), "kernels");
 }
 
-static std::string getKernelName(pmrt::FusedOp op, size_t index) {
+std::string pipemesh::getKernelName(pmrt::FusedOp op, size_t index) {
   std::string name;
   llvm::raw_string_ostream os(name);
   if (auto attr = op->getAttrOfType<StringAttr>("name"))
@@ -89,15 +89,17 @@ uint64_t pipemesh::countOperations(pmrt::FusedOp op) {
   return operations;
 }
 
-static LogicalResult emitKernel(KernelCode &code, pmrt::FusedOp op,
-                                KernelInfo &info) {
+LogicalResult pipemesh::emitKernel(KernelCode &code, pmrt::FusedOp op,
+                                   const KernelEmitters &emitters,
+                                   KernelInfo &info) {
   Block &block = op.getBody().front();
   Operation &first = block.front();
   if (isa<pm::EmbeddingOp, pm::EmbeddingGradOp>(first))
-    return emitEmbeddingKernel(code, &first, info);
+    return emitters.embedding(code, &first, info);
   if (isa<pm::AttentionOp, pm::AttentionGradOp>(first))
-    return emitAttentionKernel(code, &first, info);
-  if (isWholeKernel(&first))
+    return emitters.attention(code, &first, info);
+  if (isWholeKernel(&first)) {
+    code.beginIterations();
     return llvm::TypeSwitch<Operation *, LogicalResult>(&first)
         .Case<stablehlo::ReduceOp>(
             [&](auto reduce) { return emitReduceKernel(code, reduce, info); })
@@ -118,6 +120,7 @@ static LogicalResult emitKernel(KernelCode &code, pmrt::FusedOp op,
         .Default([](Operation *op) {
           return op->emitError("has no kernel");
         });
+  }
   KernelBody body;
   for (Operation &inner : block.without_terminator()) {
     if (inner.getNumResults() != 1 || !hasElementCode(&inner))
@@ -129,9 +132,23 @@ static LogicalResult emitKernel(KernelCode &code, pmrt::FusedOp op,
   if (failed(plan))
     return op.emitError("cannot be computed in one pass over rows, columns or "
                         "elements; split it into several kernels");
-  return plan->kind == KernelPlan::Elements
-             ? emitElementKernel(code, body, *plan, info)
-             : emitRowKernel(code, body, *plan, info);
+  if (plan->kind != KernelPlan::Elements)
+    return emitters.rows(code, body, *plan, info);
+  code.beginIterations();
+  return emitElementKernel(code, body, *plan, info);
+}
+
+void pipemesh::countWork(pmrt::FusedOp op, KernelInfo &info) {
+  auto addBytes = [&](Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    info.bytes +=
+        tensor.getNumElements() * getElementBytes(tensor.getElementType());
+  };
+  for (Type type : op.getOperandTypes())
+    addBytes(type);
+  for (Type type : op.getResultTypes())
+    addBytes(type);
+  info.flops = countOperations(op);
 }
 
 FailureOr<KernelInfo> KernelBuilder::getOrCreate(pmrt::FusedOp op) {
@@ -145,26 +162,19 @@ FailureOr<KernelInfo> KernelBuilder::getOrCreate(pmrt::FusedOp op) {
   info.index = kernels.size();
   info.name = getKernelName(op, kernels.size() * parts + part);
   KernelCode code(*module, info.name, op, target);
-  if (failed(emitKernel(code, op, info))) {
+  constexpr KernelEmitters emitters{emitRowKernel, emitAttentionKernel,
+                                    emitEmbeddingKernel};
+  if (failed(emitKernel(code, op, emitters, info))) {
     code.function.erase();
     indexOfKey.erase(entry);
     return failure();
   }
   code.finish();
-  if (failed(optimizeKernel(code.function))) {
+  if (failed(optimizeKernel(code.function.getOperation()))) {
     op.emitError("has a kernel that cannot be simplified");
     return failure();
   }
-  auto addBytes = [&](Type type) {
-    auto tensor = cast<RankedTensorType>(type);
-    info.bytes +=
-        tensor.getNumElements() * getElementBytes(tensor.getElementType());
-  };
-  for (Type type : op.getOperandTypes())
-    addBytes(type);
-  for (Type type : op.getResultTypes())
-    addBytes(type);
-  info.flops = countOperations(op);
+  countWork(op, info);
   // A thread of its own is worth about ten microseconds of work.
   constexpr uint64_t enoughWork = 64 << 10;
   uint64_t work = std::max<uint64_t>(1, (info.bytes + info.flops) /

@@ -21,9 +21,10 @@ KernelCode::KernelCode(ModuleOp module, StringRef name, pmrt::FusedOp op,
   auto type = LLVM::LLVMFunctionType::get(
       LLVM::LLVMVoidType::get(context), {pointer, i64, i64, pointer, pointer});
   builder.setInsertionPointToEnd(module.getBody());
-  function = LLVM::LLVMFuncOp::create(builder, loc, name, type);
-  Block *entry = function.addEntryBlock(builder);
+  auto made = LLVM::LLVMFuncOp::create(builder, loc, name, type);
+  Block *entry = made.addEntryBlock(builder);
   builder.setInsertionPointToStart(entry);
+  function = made;
   Value operands = entry->getArgument(0);
   begin = entry->getArgument(1);
   end = entry->getArgument(2);
@@ -39,6 +40,11 @@ KernelCode::KernelCode(ModuleOp module, StringRef name, pmrt::FusedOp op,
   for (unsigned i = 0, e = op.getNumResults(); i < e; ++i)
     results.push_back(next());
 }
+
+KernelCode::KernelCode(Operation *module, pmrt::FusedOp op,
+                       unsigned vectorWidth)
+    : builder(module->getContext()), loc(op.getLoc()), fused(op),
+      vectorWidth(vectorWidth), module(module) {}
 
 Value KernelCode::index(int64_t value) {
   return arith::ConstantOp::create(builder, loc,
@@ -80,17 +86,20 @@ Value KernelCode::address(Value pointer, Type element, int64_t index) {
       pointer, ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)});
 }
 
-Value KernelCode::load(Value address, Type element, unsigned width) {
+Value KernelCode::load(Value address, Type element, unsigned width,
+                       unsigned alignment) {
   Type type = getVectorType(getMemoryType(element), width);
   Value value = LLVM::LoadOp::create(builder, loc, type, address,
-                                     getElementBytes(element));
+                                     alignment ? alignment
+                                               : getElementBytes(element));
   if (element.isInteger(1))
     value = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, value,
                                   constant(type, 0));
   return value;
 }
 
-void KernelCode::store(Value value, Value address, Type element) {
+void KernelCode::store(Value value, Value address, Type element,
+                       unsigned alignment) {
   if (element.isInteger(1)) {
     unsigned width = 1;
     if (auto vector = dyn_cast<VectorType>(value.getType()))
@@ -98,7 +107,8 @@ void KernelCode::store(Value value, Value address, Type element) {
     value = arith::ExtUIOp::create(
         builder, loc, getVectorType(getMemoryType(element), width), value);
   }
-  LLVM::StoreOp::create(builder, loc, value, address, getElementBytes(element));
+  LLVM::StoreOp::create(builder, loc, value, address,
+                        alignment ? alignment : getElementBytes(element));
 }
 
 Value KernelCode::splat(Value scalar, unsigned width) {
@@ -294,18 +304,26 @@ Value KernelCode::constantTable(stablehlo::ConstantOp op) {
     elements = DenseElementsAttr::getFromRawBuffer(flat, elements.getRawData());
   }
   OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(function);
+  builder.setInsertionPoint(function.getOperation());
   unsigned number = 0;
   std::string name;
   do
     name = (function.getName() + "_table_" + Twine(number++)).str();
-  while (module.lookupSymbol(name));
+  while (SymbolTable::lookupSymbolIn(module, name));
   auto type = LLVM::LLVMArrayType::get(stored, count);
   auto global = LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true,
                                        LLVM::Linkage::Internal, name, elements,
-                                       /*alignment=*/64);
-  builder.setInsertionPointToStart(&function.getBody().front());
+                                       /*alignment=*/64, getTableSpace());
+  builder.setInsertionPointToStart(&function.getFunctionBody().front());
   return LLVM::AddressOfOp::create(builder, loc, global);
+}
+
+Value KernelCode::loadCoordinate(int64_t axis) {
+  Type pointer = context.getType();
+  Value coordinates = LLVM::LoadOp::create(builder, loc, pointer,
+                                           address(context, pointer, 1), 8);
+  return load(address(coordinates, builder.getI64Type(), axis),
+              builder.getI64Type(), 1);
 }
 
 void KernelCode::finish() {
@@ -342,15 +360,9 @@ Value pipemesh::emitScalarSource(KernelCode &code, Operation *op) {
         break;
       ++position;
     }
-    OpBuilder &builder = code.builder;
-    Type pointer = code.context.getType();
-    Value coordinates = LLVM::LoadOp::create(
-        builder, code.loc, pointer, code.address(code.context, pointer, 1), 8);
-    Value coordinate =
-        code.load(code.address(coordinates, builder.getI64Type(), position),
-                  builder.getI64Type(), 1);
-    return arith::TruncIOp::create(builder, code.loc, builder.getI32Type(),
-                                   coordinate);
+    return arith::TruncIOp::create(code.builder, code.loc,
+                                   code.builder.getI32Type(),
+                                   code.loadCoordinate(position));
   }
   return {};
 }

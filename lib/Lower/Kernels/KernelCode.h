@@ -6,6 +6,7 @@
 #include "KernelPlan.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "pipemesh/Dialect/PMRT/PMRT.h"
 #include "pipemesh/Lower/Kernels/KernelBuilder.h"
 
@@ -19,12 +20,14 @@ public:
   /// operands' pointers.
   KernelCode(mlir::ModuleOp module, llvm::StringRef name, pmrt::FusedOp op,
              const CpuTarget &target);
+  virtual ~KernelCode() = default;
 
   mlir::OpBuilder builder;
   mlir::Location loc;
   pmrt::FusedOp fused;
   unsigned vectorWidth;
-  mlir::LLVM::LLVMFuncOp function;
+  /// Of LLVM's dialect, or of the gpu dialect.
+  mlir::FunctionOpInterface function;
   mlir::Value begin, end, scratch, context;
   /// Buffers of the fused op's block arguments and of its results.
   llvm::DenseMap<mlir::Value, mlir::Value> inputs;
@@ -44,8 +47,11 @@ public:
 
   /// Reads or writes `width` elements (1: a scalar) at an address; booleans are
   /// i1 in registers and bytes in memory.
-  mlir::Value load(mlir::Value address, mlir::Type element, unsigned width);
-  void store(mlir::Value value, mlir::Value address, mlir::Type element);
+  /// The address is a multiple of `alignment` bytes; 0: of one element's.
+  mlir::Value load(mlir::Value address, mlir::Type element, unsigned width,
+                   unsigned alignment = 0);
+  void store(mlir::Value value, mlir::Value address, mlir::Type element,
+             unsigned alignment = 0);
 
   /// A scalar repeated over a vector.
   mlir::Value splat(mlir::Value scalar, unsigned width);
@@ -99,11 +105,26 @@ public:
   /// The address of a constant tensor's elements.
   mlir::Value constantTable(stablehlo::ConstantOp op);
 
+  /// Called in front of a kernel whose iterations, from `begin` to `end`, are
+  /// each made by themselves.
+  virtual void beginIterations() {}
+
+  /// The rank's coordinate on the mesh's axis of this number, as i64.
+  virtual mlir::Value loadCoordinate(int64_t axis);
+
   /// Returns from the function.
-  void finish();
+  virtual void finish();
+
+protected:
+  /// Leaves everything but the builder to who derives from it.
+  KernelCode(mlir::Operation *module, pmrt::FusedOp op, unsigned vectorWidth);
+
+  /// Where constant tables lie.
+  virtual unsigned getTableSpace() const { return 0; }
 
 private:
-  mlir::ModuleOp module;
+  /// A module of the builtin or of the gpu dialect.
+  mlir::Operation *module;
 };
 
 /// Each of these fills the function and says how large its parallel loop is.
@@ -116,6 +137,28 @@ mlir::LogicalResult emitEmbeddingKernel(KernelCode &code, mlir::Operation *op,
                                         KernelInfo &info);
 mlir::LogicalResult emitAttentionKernel(KernelCode &code, mlir::Operation *op,
                                         KernelInfo &info);
+
+/// What a kind of processor has its own loops for.
+struct KernelEmitters {
+  mlir::LogicalResult (*rows)(KernelCode &code, const KernelBody &body,
+                              const KernelPlan &plan, KernelInfo &info);
+  mlir::LogicalResult (*attention)(KernelCode &code, mlir::Operation *op,
+                                   KernelInfo &info);
+  mlir::LogicalResult (*embedding)(KernelCode &code, mlir::Operation *op,
+                                   KernelInfo &info);
+};
+
+/// Fills the function of a fused op. Fails with a diagnostic that names the op
+/// without code.
+mlir::LogicalResult emitKernel(KernelCode &code, pmrt::FusedOp op,
+                               const KernelEmitters &emitters,
+                               KernelInfo &info);
+
+/// A readable symbol for the kernel of this number.
+std::string getKernelName(pmrt::FusedOp op, size_t index);
+
+/// The bytes that a kernel reads and writes, and its operations.
+void countWork(pmrt::FusedOp op, KernelInfo &info);
 
 /// Kernels of ops that stand alone, each from the index of a result's element, a
 /// line or a block; in ReductionKernels.cpp, SortKernel.cpp, ScatterKernel.cpp

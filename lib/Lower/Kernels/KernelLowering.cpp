@@ -28,26 +28,15 @@
 using namespace mlir;
 using namespace pipemesh;
 
-LogicalResult pipemesh::optimizeKernel(LLVM::LLVMFuncOp function) {
-  IRRewriter rewriter(function.getContext());
+LogicalResult pipemesh::optimizeKernel(Operation *function) {
+  IRRewriter rewriter(function->getContext());
   DominanceInfo dominance(function);
   eliminateCommonSubExpressions(rewriter, dominance, function);
   return success();
 }
 
-/// Functions on float32 become polynomials. Those without one are calls of the C
-/// library already.
-static LogicalResult expandMath(ModuleOp module) {
-  RewritePatternSet patterns(module.getContext());
-  // Half precision is a matter of bits where the processor does not know it.
-  arith::populateExpandBFloat16Patterns(patterns);
-  populateMathPolynomialApproximationPatterns(patterns);
-  GreedyRewriteConfig config;
-  return applyPatternsGreedily(module, std::move(patterns), config);
-}
-
-static LogicalResult checkMath(ModuleOp module) {
-  WalkResult result = module.walk([](Operation *op) {
+static LogicalResult checkMath(Operation *module) {
+  WalkResult result = module->walk([](Operation *op) {
     if (!isa_and_present<math::MathDialect>(op->getDialect()) ||
         isa<math::SqrtOp, math::FmaOp, math::AbsFOp, math::AbsIOp, math::CeilOp,
             math::FloorOp, math::RoundEvenOp, math::CopySignOp, math::TruncOp,
@@ -59,6 +48,20 @@ static LogicalResult checkMath(ModuleOp module) {
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
+}
+
+/// Functions on float32 become polynomials. Those without one are calls of the C
+/// library already.
+LogicalResult pipemesh::expandMath(Operation *module, bool expandHalf) {
+  RewritePatternSet patterns(module->getContext());
+  // Half precision is a matter of bits where the processor does not know it.
+  if (expandHalf)
+    arith::populateExpandBFloat16Patterns(patterns);
+  populateMathPolynomialApproximationPatterns(patterns);
+  GreedyRewriteConfig config;
+  if (failed(applyPatternsGreedily(module, std::move(patterns), config)))
+    return failure();
+  return checkMath(module);
 }
 
 static LogicalResult lowerToLLVM(ModuleOp module) {
@@ -88,7 +91,7 @@ static LogicalResult lowerToLLVM(ModuleOp module) {
 FailureOr<std::unique_ptr<llvm::Module>>
 pipemesh::lowerKernels(ModuleOp module, const CpuTarget &target,
                        llvm::LLVMContext &llvmContext) {
-  if (failed(expandMath(module)) || failed(checkMath(module)) ||
+  if (failed(expandMath(module, /*expandHalf=*/true)) ||
       failed(lowerToLLVM(module)))
     return failure();
   registerBuiltinDialectTranslation(*module.getContext());

@@ -14,7 +14,11 @@ namespace pipemesh {
 
 /// Merges equal arithmetic, so that a kernel's text is about as long as its
 /// work.
-mlir::LogicalResult optimizeKernel(mlir::LLVM::LLVMFuncOp function);
+mlir::LogicalResult optimizeKernel(mlir::Operation *function);
+
+/// Expands functions of float32 into polynomials, and expects that no others are
+/// left. `expandHalf`: the processor does not know half precision either.
+mlir::LogicalResult expandMath(mlir::Operation *module, bool expandHalf);
 
 /// Expands functions into polynomials, lowers everything to the LLVM dialect
 /// and translates it.

@@ -1,266 +1,40 @@
-//===- RowKernel.cpp - code of kernels over rows and columns --------------===//
+//===- RowKernel.cpp - loops of kernels over rows and columns -------------===//
 //
-// Values are computed on demand, from the outputs and the reductions back to
-// the operands, at one of three places: what is the same for all rows in front
-// of the loop over rows, what is one element a row in front of the row's loops
-// over columns, and the rest inside these, a vector of columns at a time.
+// The loops of a processor with vector registers: rows one after the other,
+// vectors of columns inside.
 //
 //===----------------------------------------------------------------------===//
 
-#include "KernelCode.h"
+#include "RowEmitter.h"
 #include "ScalarOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/SaveAndRestore.h"
-#include <map>
 
 using namespace mlir;
 using namespace pipemesh;
 
 namespace {
 
-class RowEmitter {
+class CpuRowEmitter : public RowEmitter {
 public:
-  RowEmitter(KernelCode &code, const KernelBody &body, const KernelPlan &plan)
-      : code(code), body(body), plan(plan) {}
+  using RowEmitter::RowEmitter;
 
   LogicalResult emit(KernelInfo &info);
 
 private:
-  KernelCode &code;
-  const KernelBody &body;
-  const KernelPlan &plan;
-
-  using Key = std::tuple<void *, int64_t, int64_t, void *>;
-  using Memo = std::map<Key, Value>;
-  Memo uniformMemo, rowMemo, laneMemo;
-  llvm::DenseMap<Operation *, Value> tables;
-
-  /// Ops in front of which values of a row (of the kernel) are placed; null
-  /// when the builder already stands there.
-  Operation *rowAnchor = nullptr, *uniformAnchor = nullptr;
-  Value zero, row;
-  /// The first of the present columns, and how many there are.
-  Value column;
-  unsigned width = 1;
-  /// The columns of the present part of a loop, where concatenations are
-  /// resolved.
-  int64_t low = 0, high = 0;
-  unsigned level = 0;
-  bool failed = false;
-
-  RowView identityView(bool lane) const {
-    return RowView{plan.rows, lane, 0, true, row};
-  }
-
-  Value emitValue(Value value, RowView view);
-  Value emitOp(Operation *op, const RowView &view);
-  Value emitIota(stablehlo::IotaOp op, const RowView &view);
-  Value loadFrom(Value pointer, Value value, const RowView &view);
-  Value getTable(stablehlo::ConstantOp op);
-  void storeOutput(unsigned index, Value value, bool lane);
-
   void emitRows();
   void emitFlat();
   void emitColumnBlocks();
   void emitColumnLoop(const ColumnLoop &loop);
   void emitStrip(Value firstColumn, unsigned stripWidth, unsigned count);
   unsigned getUnroll(const ColumnLoop &loop) const;
-  Value combine(Operation *reduction, Value a, Value b, unsigned vectorWidth);
-  Value finishReduction(Operation *reduction, Value value);
 };
-
-Value RowEmitter::loadFrom(Value pointer, Value value, const RowView &view) {
-  Type element = cast<RankedTensorType>(value.getType()).getElementType();
-  int64_t columns = getNumElements(value) / view.rows;
-  Value address = pointer;
-  {
-    // The address of the row belongs to the row.
-    OpBuilder::InsertionGuard guard(code.builder);
-    if (view.lane && rowAnchor)
-      code.builder.setInsertionPoint(rowAnchor);
-    if (view.rows != 1)
-      address = code.address(pointer, element, code.mul(view.row, columns));
-    if (view.offset)
-      address = code.address(address, element, view.offset);
-  }
-  if (view.lane)
-    address = code.address(address, element, column);
-  return code.load(address, element, view.lane ? width : 1);
-}
-
-Value RowEmitter::getTable(stablehlo::ConstantOp op) {
-  Value &table = tables[op];
-  if (!table)
-    table = code.constantTable(op);
-  return table;
-}
-
-Value RowEmitter::emitIota(stablehlo::IotaOp op, const RowView &view) {
-  OpBuilder &builder = code.builder;
-  RankedTensorType type = op.getOutput().getType();
-  int64_t dim = op.getIotaDimension(), inner = 1;
-  for (int64_t i = type.getRank() - 1; i > dim; --i)
-    inner *= type.getDimSize(i);
-  Type element = getRegisterType(type.getElementType());
-  int64_t columns = type.getNumElements() / view.rows;
-  Value position;
-  bool lane = false;
-  if (inner >= columns) {
-    // One of the row's coordinates.
-    position = arith::DivUIOp::create(builder, code.loc, view.row,
-                                      code.index(inner / columns));
-    position = arith::RemUIOp::create(builder, code.loc, position,
-                                      code.index(type.getDimSize(dim)));
-  } else if (view.lane) {
-    lane = width > 1;
-    position = code.add(column, view.offset);
-  } else {
-    position = code.index(view.offset);
-  }
-  // Half precision counts in i32.
-  unsigned bits = element.getIntOrFloatBitWidth();
-  bool isNarrowFloat = isa<FloatType>(element) && bits < 32;
-  if (isNarrowFloat)
-    bits = 32;
-  Type integer = builder.getIntegerType(bits);
-  if (bits < 64)
-    position = arith::TruncIOp::create(builder, code.loc, integer, position);
-  if (view.lane && width > 1)
-    position = code.splat(position, width);
-  if (lane) {
-    auto vectorType = VectorType::get({width}, integer);
-    SmallVector<APInt> steps;
-    for (unsigned i = 0; i < width; ++i)
-      steps.push_back(APInt(bits, i));
-    Value step = arith::ConstantOp::create(
-        builder, code.loc, DenseElementsAttr::get(vectorType, steps));
-    position = code.add(position, step);
-  }
-  if (isNarrowFloat) {
-    unsigned lanes = view.lane ? width : 1;
-    Type single = getVectorType(builder.getF32Type(), lanes);
-    position = arith::UIToFPOp::create(builder, code.loc, single, position);
-    return arith::TruncFOp::create(builder, code.loc,
-                                   getVectorType(element, lanes), position);
-  }
-  if (isa<FloatType>(element))
-    position = arith::UIToFPOp::create(
-        builder, code.loc, getVectorType(element, view.lane ? width : 1),
-        position);
-  return position;
-}
-
-Value RowEmitter::emitOp(Operation *op, const RowView &view) {
-  if (auto iota = dyn_cast<stablehlo::IotaOp>(op))
-    return emitIota(iota, view);
-  if (Value scalar = emitScalarSource(code, op))
-    return view.lane ? code.splat(scalar, width) : scalar;
-  if (auto constant = dyn_cast<stablehlo::ConstantOp>(op))
-    return loadFrom(getTable(constant), constant.getOutput(), view);
-  SmallVector<OperandView> views;
-  {
-    OpBuilder::InsertionGuard guard(code.builder);
-    if (view.lane && rowAnchor)
-      code.builder.setInsertionPoint(rowAnchor);
-    if (mlir::failed(
-            mapOperandViews(&code.builder, op, view, low, high, views)))
-      return {};
-  }
-  SmallVector<Value> operands;
-  for (const OperandView &operand : views) {
-    Value value = emitValue(op->getOperand(operand.operand), operand.view);
-    if (!value)
-      return {};
-    if (view.lane && !operand.view.lane)
-      value = code.splat(value, width);
-    operands.push_back(value);
-  }
-  if (op->hasTrait<stablehlo::Elementwise>())
-    return emitElementwise(code.builder, op, operands, view.lane ? width : 1);
-  return operands.size() == 1 ? operands[0] : Value();
-}
-
-Value RowEmitter::emitValue(Value value, RowView view) {
-  bool uniform = view.rows == 1 && !view.lane;
-  if (uniform)
-    view.row = zero;
-  Memo &memo = view.lane ? laneMemo : uniform ? uniformMemo : rowMemo;
-  Key key{value.getAsOpaquePointer(), view.rows, view.offset,
-          view.row ? view.row.getAsOpaquePointer() : nullptr};
-  auto it = memo.find(key);
-  if (it != memo.end())
-    return it->second;
-  OpBuilder::InsertionGuard guard(code.builder);
-  if (uniform && uniformAnchor)
-    code.builder.setInsertionPoint(uniformAnchor);
-  else if (!view.lane && rowAnchor)
-    code.builder.setInsertionPoint(rowAnchor);
-  Value result;
-  if (!body.defines(value)) {
-    result = loadFrom(code.inputs.lookup(value), value, view);
-  } else if (view.lane && view.identity && view.offset == 0 &&
-             plan.kind == KernelPlan::Rows &&
-             llvm::is_contained(body.outputs, value) &&
-             plan.levels.lookup(value.getDefiningOp()) < level) {
-    unsigned output = llvm::find(body.outputs, value) - body.outputs.begin();
-    result = loadFrom(code.results[output], value, view);
-  } else {
-    result = emitOp(value.getDefiningOp(), view);
-  }
-  if (!result && !failed) {
-    failed = true;
-    value.getDefiningOp()->emitError("has no code for a kernel on these types");
-  }
-  return memo[key] = result;
-}
-
-void RowEmitter::storeOutput(unsigned index, Value value, bool lane) {
-  Value output = body.outputs[index];
-  Type element = cast<RankedTensorType>(output.getType()).getElementType();
-  int64_t columns = getNumElements(output) / plan.rows;
-  Value place = plan.rows == 1 ? Value() : code.mul(row, columns);
-  if (lane)
-    place = place ? code.add(place, column) : column;
-  Value address = code.results[index];
-  if (place)
-    address = code.address(address, element, place);
-  code.store(value, address, element);
-}
-
-Value RowEmitter::combine(Operation *reduction, Value a, Value b,
-                          unsigned vectorWidth) {
-  Operation *combiner = matchReduction(reduction)->combiner;
-  return emitElementwise(code.builder, combiner, {a, b}, vectorWidth);
-}
-
-/// Joins the initial value, unless it is neutral.
-Value RowEmitter::finishReduction(Operation *reduction, Value value) {
-  auto op = cast<stablehlo::ReduceOp>(reduction);
-  Operation *combiner = matchReduction(reduction)->combiner;
-  Value init = op.getInitValues()[0];
-  Type element = cast<RankedTensorType>(init.getType()).getElementType();
-  if (auto constant = init.getDefiningOp<stablehlo::ConstantOp>()) {
-    auto splat = dyn_cast<DenseElementsAttr>(constant.getValue());
-    TypedAttr neutral = getNeutralElement(combiner, element);
-    if (splat && splat.isSplat()) {
-      if (auto floatAttr = dyn_cast<FloatAttr>(neutral)) {
-        if (floatAttr.getValue() == splat.getSplatValue<APFloat>())
-          return value;
-      } else if (cast<IntegerAttr>(neutral).getValue() ==
-                 splat.getSplatValue<APInt>()) {
-        return value;
-      }
-    }
-  }
-  Value start = emitValue(init, RowView::uniform(false));
-  return start ? combine(reduction, value, start, 1) : Value();
-}
 
 /// Enough independent accumulators to hide the latency of an addition, fewer
 /// where the registers are needed by a function's polynomial.
-unsigned RowEmitter::getUnroll(const ColumnLoop &loop) const {
+unsigned CpuRowEmitter::getUnroll(const ColumnLoop &loop) const {
   if (loop.reductions.empty())
     return 1;
   bool heavy = false;
@@ -270,7 +44,7 @@ unsigned RowEmitter::getUnroll(const ColumnLoop &loop) const {
   return heavy || loop.reductions.size() > 2 ? 2 : 4;
 }
 
-void RowEmitter::emitColumnLoop(const ColumnLoop &loop) {
+void CpuRowEmitter::emitColumnLoop(const ColumnLoop &loop) {
   OpBuilder &builder = code.builder;
   level = loop.level;
   unsigned vectorWidth = code.vectorWidth, unroll = getUnroll(loop);
@@ -280,11 +54,7 @@ void RowEmitter::emitColumnLoop(const ColumnLoop &loop) {
   // columns behind the last whole vector.
   SmallVector<Value> vectors, scalars;
   for (Operation *op : loop.reductions) {
-    Type element =
-        cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
-    Value neutral = arith::ConstantOp::create(
-        builder, code.loc,
-        getNeutralElement(matchReduction(op)->combiner, element));
+    Value neutral = emitNeutral(op);
     scalars.push_back(neutral);
     vectors.append(unroll, code.splat(neutral, vectorWidth));
   }
@@ -351,15 +121,11 @@ void RowEmitter::emitColumnLoop(const ColumnLoop &loop) {
         sums[u] = combine(op, sums[u], sums[u + distance], vectorWidth);
     Value sum = emitHorizontal(builder, matchReduction(op)->combiner, sums[0]);
     sum = finishReduction(op, combine(op, sum, scalars[i], 1));
-    RowView view = identityView(false);
-    bool uniform = plan.rows == 1;
-    Key key{op->getResult(0).getAsOpaquePointer(), view.rows, 0,
-            (uniform ? zero : row).getAsOpaquePointer()};
-    (uniform ? uniformMemo : rowMemo)[key] = sum;
+    setReduction(op, sum);
   }
 }
 
-void RowEmitter::emitRows() {
+void CpuRowEmitter::emitRows() {
   OpBuilder &builder = code.builder;
   code.loop(code.begin, code.end, 1, {}, [&](Value i, ValueRange) {
     row = i;
@@ -386,7 +152,7 @@ void RowEmitter::emitRows() {
   });
 }
 
-void RowEmitter::emitFlat() {
+void CpuRowEmitter::emitFlat() {
   OpBuilder &builder = code.builder;
   const ColumnLoop &loop = plan.loops[0];
   int64_t elements = loop.columns;
@@ -427,17 +193,12 @@ void RowEmitter::emitFlat() {
 }
 
 /// Sums `count` vectors of columns over all rows.
-void RowEmitter::emitStrip(Value firstColumn, unsigned stripWidth,
+void CpuRowEmitter::emitStrip(Value firstColumn, unsigned stripWidth,
                            unsigned count) {
-  OpBuilder &builder = code.builder;
   const ColumnLoop &loop = plan.loops[0];
   SmallVector<Value> accumulators;
   for (Operation *op : loop.reductions) {
-    Type element =
-        cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
-    Value neutral = arith::ConstantOp::create(
-        builder, code.loc,
-        getNeutralElement(matchReduction(op)->combiner, element));
+    Value neutral = emitNeutral(op);
     accumulators.append(count, code.splat(neutral, stripWidth));
   }
   width = stripWidth;
@@ -485,7 +246,7 @@ void RowEmitter::emitStrip(Value firstColumn, unsigned stripWidth,
   }
 }
 
-void RowEmitter::emitColumnBlocks() {
+void CpuRowEmitter::emitColumnBlocks() {
   OpBuilder &builder = code.builder;
   int64_t columns = plan.columns;
   unsigned vectorWidth = code.vectorWidth;
@@ -526,7 +287,7 @@ void RowEmitter::emitColumnBlocks() {
   });
 }
 
-LogicalResult RowEmitter::emit(KernelInfo &info) {
+LogicalResult CpuRowEmitter::emit(KernelInfo &info) {
   zero = code.index(0);
   row = zero;
   switch (plan.kind) {
@@ -550,5 +311,5 @@ LogicalResult RowEmitter::emit(KernelInfo &info) {
 LogicalResult pipemesh::emitRowKernel(KernelCode &code, const KernelBody &body,
                                       const KernelPlan &plan,
                                       KernelInfo &info) {
-  return RowEmitter(code, body, plan).emit(info);
+  return CpuRowEmitter(code, body, plan).emit(info);
 }

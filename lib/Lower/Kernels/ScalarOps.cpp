@@ -765,11 +765,13 @@ Value pipemesh::emitLibraryCall(OpBuilder &builder, Location loc,
                                 StringRef name, ValueRange operands) {
   Type type = operands[0].getType(), element = getElementTypeOrSelf(type);
   std::string symbol = (name + (element.isF64() ? "" : "f")).str();
-  auto module =
-      builder.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
-  auto callee = module.lookupSymbol<LLVM::LLVMFuncOp>(symbol);
+  // A module of the builtin or of the gpu dialect.
+  Operation *module = SymbolTable::getNearestSymbolTable(
+      builder.getInsertionBlock()->getParentOp());
+  auto callee = dyn_cast_or_null<LLVM::LLVMFuncOp>(
+      SymbolTable::lookupSymbolIn(module, symbol));
   if (!callee) {
-    OpBuilder outside = OpBuilder::atBlockBegin(module.getBody());
+    OpBuilder outside = OpBuilder::atBlockBegin(&module->getRegion(0).front());
     SmallVector<Type> types(operands.size(), element);
     callee = LLVM::LLVMFuncOp::create(
         outside, loc, symbol, LLVM::LLVMFunctionType::get(element, types));
