@@ -195,7 +195,8 @@ private:
     for (auto &[type, places] : byType)
       pmrt::AllReduceOp::create(
           builder, reduce.getLoc(), pm::stringifyReductionKind(reduce.getKind()),
-          reduce.getAxes(), builder.getArrayAttr(places), type);
+          reduce.getAxes(), builder.getArrayAttr(places), type,
+          /*event=*/nullptr);
   }
 
   /// How a block and the whole lie in memory, when they are joined along `dim`.

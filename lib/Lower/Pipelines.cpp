@@ -16,8 +16,13 @@ void pipemesh::buildKernelPipeline(OpPassManager &manager) {
   manager.addPass(createVerifyKernels());
 }
 
-void pipemesh::buildRuntimePipeline(OpPassManager &manager) {
+void pipemesh::buildRuntimePipeline(OpPassManager &manager,
+                                    std::optional<int64_t> bucketBytes) {
   manager.addPass(createLowerToRuntime());
+  OverlapCollectivesOptions options;
+  if (bucketBytes)
+    options.bucketBytes = *bucketBytes;
+  manager.addPass(createOverlapCollectives(options));
   manager.addPass(createVerifyRuntime());
 }
 
@@ -26,7 +31,7 @@ void pipemesh::registerLowerPipelines() {
       "pm-kernel-pipeline",
       "From a scheduled program to fragments of kernels and matrix products",
       buildKernelPipeline);
-  PassPipelineRegistration<>("pm-runtime-pipeline",
-                             "From kernels to the runtime program",
-                             buildRuntimePipeline);
+  PassPipelineRegistration<>(
+      "pm-runtime-pipeline", "From kernels to the runtime program",
+      [](OpPassManager &manager) { buildRuntimePipeline(manager); });
 }

@@ -1,6 +1,6 @@
 //===- VerifyRuntime.cpp - pm-verify-runtime ------------------------------===//
 
-#include "ProgramBuffers.h"
+#include "RuntimeEvents.h"
 #include "pipemesh/Dialect/PMRT/PMRT.h"
 #include "pipemesh/Lower/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -59,7 +59,7 @@ private:
 struct VerifyRuntime : pipemesh::impl::VerifyRuntimeBase<VerifyRuntime> {
   void runOnOperation() override {
     for (auto role : getOperation().getOps<pmrt::RoleOp>())
-      if (failed(verifyRole(role)))
+      if (failed(verifyRole(role)) || failed(verifyEvents(role)))
         return signalPassFailure();
     if (failed(verifyChannels()))
       signalPassFailure();
@@ -162,6 +162,8 @@ LogicalResult VerifyRuntime::verifyBlock(pmrt::RoleOp role, Block &block,
 
 LogicalResult VerifyRuntime::verifyPlaces(pmrt::RoleOp role, Operation &op,
                                           bool wholeStep, ByteRanges &written) {
+  if (isa<pmrt::WaitOp>(op))
+    return success();
   auto places = op.getAttrOfType<ArrayAttr>("places");
   if (!places)
     return op.emitOpError("is no instruction: it has no places");

@@ -21,7 +21,8 @@ const char *opcodeText(uint32_t opcode) {
   static const char *const names[] = {
       "operation",  "gemm",           "kernel",     "all-reduce",
       "copy",       "zero",           "all-gather", "reduce-scatter",
-      "all-to-all", "permute",        "jump",       "switch"};
+      "all-to-all", "permute",        "jump",       "switch",
+      "wait"};
   return opcode < std::size(names) ? names[opcode] : names[0];
 }
 

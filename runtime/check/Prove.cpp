@@ -3,6 +3,7 @@
 #include "check/Prove.h"
 
 #include "check/Conditions.h"
+#include "check/InFlight.h"
 #include "check/Order.h"
 #include "check/Step.h"
 
@@ -102,6 +103,8 @@ Proof prove(const Manifest &manifest,
   std::vector<std::string> uniform = checkConditions(tables, bodies);
   for (const Role &role : tables.roles)
     checkStep(tables, role, bodies[role.number]);
+  for (const Role &role : tables.roles)
+    checkInFlight(role);
   OrderFacts order = checkOrder(tables, bodies);
 
   Proof proof;

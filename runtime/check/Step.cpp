@@ -75,14 +75,16 @@ private:
   /// settles: what is written once a step stays there.
   std::vector<std::vector<const BufferUse *>> repeated, settled;
   std::vector<bool> hasRun;
-  std::vector<std::vector<bool>> done; // by body and micro-batch
+  /// Bodies of one stage and kind share its runs: the last one may be another's.
+  std::vector<uint32_t> group;
+  std::vector<std::vector<bool>> done; // by group and micro-batch
   /// Runs of a stage that are left, by kind: per micro-batch and once.
   struct StageRuns {
     uint64_t prologues = 0, microBatches = 0, reduces = 0;
     uint64_t prologuesLeft = 0, microBatchesLeft = 0, reducesLeft = 0;
   };
   std::map<uint32_t, StageRuns> stages;
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> bodyOf; // stage and kind
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> groupOf; // stage and kind
   /// One-value buffers that runs of micro-batches write: how many runs are left.
   std::vector<uint64_t> writesLeft;
   std::vector<std::vector<uint32_t>> sums; // by body
@@ -138,6 +140,10 @@ void StepCheck::prepare() {
   hasRun.resize(table.num_bodies);
   sums.resize(table.num_bodies);
   writesLeft.resize(table.num_buffers);
+  std::vector<uint64_t> runs(table.num_bodies);
+  for (uint64_t a = 0; a < table.num_actions; ++a)
+    if (table.actions[a].kind == PMRT_RUN)
+      ++runs[table.actions[a].index];
   for (uint32_t b = 0; b < table.num_bodies; ++b)
     for (const BufferUse &use : bodies[b].uses) {
       bool once = !role.perMicroBatch[use.buffer] && !shared[use.buffer];
@@ -146,19 +152,22 @@ void StepCheck::prepare() {
       if (!role.perMicroBatch[use.buffer] && !runsOnce(table.bodies[b]) &&
           !use.mayWrite.empty() && !use.reads.empty()) {
         sums[b].push_back(use.buffer);
-        writesLeft[use.buffer] += tables.microBatches;
+        writesLeft[use.buffer] += runs[b];
       }
     }
 }
 
 /// What each stage of the role has to run.
 void StepCheck::countRuns() {
-  done.resize(table.num_bodies);
   for (uint32_t b = 0; b < table.num_bodies; ++b) {
     const pmrt_body &body = table.bodies[b];
     bool once = runsOnce(body);
+    auto [entry, isNew] = groupOf.try_emplace({body.stage, body.kind}, b);
+    group.push_back(entry->second);
+    done.emplace_back();
+    if (!isNew)
+      continue;
     done[b].resize(once ? 1 : tables.microBatches);
-    bodyOf[{body.stage, body.kind}] = b;
     StageRuns &runs = stages[body.stage];
     if (body.kind == PMRT_PROLOGUE)
       ++runs.prologuesLeft;
@@ -176,9 +185,10 @@ void StepCheck::checkRun(uint64_t index) {
   if (once && action.micro_batch)
     refuse("schedule", describe(role, index), " runs a ", kindText(body.kind),
            ", which runs once a step, for micro-batch 0");
-  if (done[action.index][action.micro_batch])
+  std::vector<bool> &own = done[group[action.index]];
+  if (own[action.micro_batch])
     refuse("schedule", describe(role, index), " runs a second time");
-  done[action.index][action.micro_batch] = true;
+  own[action.micro_batch] = true;
   StageRuns &runs = stages[body.stage];
   auto early = [&](const char *before) {
     refuse("schedule", describe(role, index), " runs before ", before,
@@ -193,8 +203,8 @@ void StepCheck::checkRun(uint64_t index) {
   if (!once) {
     --runs.microBatchesLeft;
     for (uint32_t kind = PMRT_FORWARD; kind < body.kind; ++kind) {
-      auto other = bodyOf.find({body.stage, kind});
-      if (other != bodyOf.end() && !done[other->second][action.micro_batch])
+      auto other = groupOf.find({body.stage, kind});
+      if (other != groupOf.end() && !done[other->second][action.micro_batch])
         refuse("schedule", describe(role, index), " runs before '",
                table.bodies[other->second].name, "' of that micro-batch");
     }

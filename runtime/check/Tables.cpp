@@ -94,6 +94,7 @@ private:
   void checkOverlaps(const pmrt_instruction &instruction) const;
   void checkGemm(const pmrt_instruction &instruction) const;
   void checkJump(const pmrt_instruction &instruction) const;
+  void checkEvent(const pmrt_instruction &instruction) const;
   void checkReduction(uint32_t dtype, uint32_t reduction) const;
   void checkCollective(const pmrt_instruction &instruction) const;
   void checkAllToAll(const pmrt_instruction &instruction) const;
@@ -232,6 +233,8 @@ void RoleCheck::checkPlaces() {
 void RoleCheck::checkCommunicators() const {
   for (uint32_t c = 0; c < table.num_communicators; ++c) {
     const pmrt_communicator &info = table.communicators[c];
+    if (info.lane > 1)
+      wrong("communicator '", info.name, "' has the lane ", info.lane, " of 2");
     std::set<uint32_t> seen;
     for (uint32_t i = 0; i < info.num_axes; ++i) {
       uint32_t axis = info.axes[i];
@@ -317,6 +320,7 @@ void RoleCheck::checkAccess(const pmrt_instruction &instruction) const {
     wanted = {reads};
     break;
   case PMRT_OP_JUMP:
+  case PMRT_OP_WAIT:
     break;
   case PMRT_OP_ALL_REDUCE:
     wanted.assign(instruction.num_operands, both);
@@ -525,11 +529,28 @@ void RoleCheck::checkPermute(const pmrt_instruction &instruction) const {
     fills(instruction, o, permute.count, elementBytes(permute.dtype));
 }
 
+/// What is started has a lane of its own: the members meet there in the order of
+/// their starts, whatever else they do.
+void RoleCheck::checkEvent(const pmrt_instruction &instruction) const {
+  bool waits = instruction.opcode == PMRT_OP_WAIT;
+  if (waits != (instruction.event != 0) &&
+      instruction.opcode != PMRT_OP_ALL_REDUCE)
+    here("event", "has event ", instruction.event);
+  if (!isCollective(instruction))
+    return;
+  const pmrt_communicator &communicator =
+      table.communicators[communicatorOf(instruction)];
+  if (communicator.lane != (instruction.event ? 1u : 0u))
+    here("event", instruction.event ? "is started on" : "waits on",
+         " a communicator of lane ", communicator.lane);
+}
+
 void RoleCheck::checkInstruction(const pmrt_instruction &instruction) const {
-  if (instruction.opcode < PMRT_OP_GEMM || instruction.opcode > PMRT_OP_SWITCH)
+  if (instruction.opcode < PMRT_OP_GEMM || instruction.opcode > PMRT_OP_WAIT)
     here("tables", "has the unknown opcode ", instruction.opcode);
   bool needs = instruction.opcode != PMRT_OP_COPY &&
-               instruction.opcode != PMRT_OP_ZERO;
+               instruction.opcode != PMRT_OP_ZERO &&
+               instruction.opcode != PMRT_OP_WAIT;
   if (needs && !instruction.descriptor)
     here("tables", "has no descriptor");
   if (instruction.opcode == PMRT_OP_KERNEL) {
@@ -552,6 +573,7 @@ void RoleCheck::checkInstruction(const pmrt_instruction &instruction) const {
       here("tables", "has the unknown element ", dtypeText(dtypeOf(instruction)));
     checkType(instruction, dtypeOf(instruction));
   }
+  checkEvent(instruction);
   switch (instruction.opcode) {
   case PMRT_OP_GEMM:
     checkGemm(instruction);

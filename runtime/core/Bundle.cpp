@@ -135,6 +135,9 @@ Bundle::Bundle(const std::string &directory,
          needed, " stages", compileAgain);
 }
 
+/// Events are numbers from 1 on; no program has more.
+static constexpr uint32_t mostEvents = 1u << 20;
+
 /// Number of operands that an instruction needs; -1 where any will do.
 static int64_t operandsOf(uint32_t opcode) {
   switch (opcode) {
@@ -150,6 +153,7 @@ static int64_t operandsOf(uint32_t opcode) {
   case PMRT_OP_SWITCH:
     return 1;
   case PMRT_OP_JUMP:
+  case PMRT_OP_WAIT:
     return 0;
   default:
     return -1;
@@ -315,7 +319,7 @@ void checkRole(const pmrt_role &role, const RoleInfo &info,
                    instruction.location ? instruction.location : "", ")");
       };
       if (instruction.opcode < PMRT_OP_GEMM ||
-          instruction.opcode > PMRT_OP_SWITCH)
+          instruction.opcode > PMRT_OP_WAIT)
         wrong(here(), " has the unknown opcode ", instruction.opcode);
       int64_t expected = operandsOf(instruction.opcode);
       if (expected >= 0 && instruction.num_operands != expected)
@@ -325,8 +329,15 @@ void checkRole(const pmrt_role &role, const RoleInfo &info,
                       instruction.opcode == PMRT_OP_ALL_GATHER ||
                       instruction.opcode == PMRT_OP_REDUCE_SCATTER;
       if (!instruction.descriptor && instruction.opcode != PMRT_OP_COPY &&
-          instruction.opcode != PMRT_OP_ZERO)
+          instruction.opcode != PMRT_OP_ZERO &&
+          instruction.opcode != PMRT_OP_WAIT)
         wrong(here(), " has no descriptor");
+      bool mayHaveEvent = instruction.opcode == PMRT_OP_ALL_REDUCE ||
+                          instruction.opcode == PMRT_OP_WAIT;
+      if (mayHaveEvent ? instruction.event > mostEvents : instruction.event != 0)
+        wrong(here(), " has event ", instruction.event);
+      if (instruction.opcode == PMRT_OP_WAIT && !instruction.event)
+        wrong(here(), " waits for no event");
       for (uint32_t o = 0; o < instruction.num_operands; ++o) {
         const pmrt_operand &operand = instruction.operands[o];
         uint64_t limit = role.scratch_bytes;

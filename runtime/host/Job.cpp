@@ -38,7 +38,8 @@ Job::Job(const Bundle &bundle, const HostOptions &given,
       const pmrt_communicator &communicator = program.role.communicators[c];
       std::vector<uint32_t> axes(communicator.axes,
                                  communicator.axes + communicator.num_axes);
-      own.push_back(&transport->group(mesh.group(rank, axes)));
+      own.push_back(
+          &transport->group(mesh.group(rank, axes), communicator.lane));
     }
     if (next == static_cast<int64_t>(local.size()) || local[next] != rank)
       continue;
@@ -126,6 +127,8 @@ void Job::run(const std::function<void(Rank &)> &function) {
   aborted.store(false);
   bool single = localSize() == size();
   if (single) {
+    for (auto &each : ranks)
+      each->settle();
     transport->reset();
     for (auto &each : ranks)
       each->numberAnew();
@@ -348,19 +351,22 @@ std::vector<int64_t> Job::awaitedBy(int64_t rank) const {
   uint32_t number = record->instruction.load();
   const pmrt_body &body = program.role.bodies[action.index];
   if (action.kind != PMRT_RUN || number >= body.num_instructions ||
-      !isCollective(body.instructions[number]) || flightFolder.empty())
+      flightFolder.empty())
+    return {};
+  const pmrt_instruction *awaits = &body.instructions[number];
+  if (awaits->opcode == PMRT_OP_WAIT)
+    awaits = program.startOf(awaits->event);
+  if (!awaits || !isCollective(*awaits))
     return {};
   // Who has come to fewer collectives over these axes than this rank.
-  std::optional<FlightEntry> own = lastFlight(flightPath(flightFolder, rank));
-  if (!own || own->end)
-    return {};
   const pmrt_communicator &communicator =
-      program.role.communicators[communicatorOf(body.instructions[number])];
+      program.role.communicators[communicatorOf(*awaits)];
+  std::string lane = laneText(mesh, communicator);
+  uint64_t own = lastCollective(flightPath(flightFolder, rank), lane);
   std::vector<uint32_t> axes(communicator.axes,
                              communicator.axes + communicator.num_axes);
   for (int64_t other : mesh.group(rank, axes))
-    if (lastCollective(flightPath(flightFolder, other), axesOf(*own)) <
-        own->run)
+    if (lastCollective(flightPath(flightFolder, other), lane) < own)
       awaited.push_back(other);
   return awaited;
 }

@@ -50,6 +50,9 @@ std::string describe(const pmrt_instruction &instruction) {
   case PMRT_OP_SWITCH:
     text = "switch";
     break;
+  case PMRT_OP_WAIT:
+    text = cat("the wait for what was started as event ", instruction.event);
+    break;
   default:
     text = "zero";
   }
@@ -93,6 +96,10 @@ Program::Program(const pmrt_role &role, const RoleInfo &info)
     for (uint64_t i = 0; i < body.num_instructions; ++i) {
       const pmrt_instruction &instruction = body.instructions[i];
       mostOperands = std::max(mostOperands, instruction.num_operands);
+      if (isCollective(instruction) && instruction.event) {
+        starts.resize(std::max<size_t>(starts.size(), instruction.event + 1));
+        starts[instruction.event] = &instruction;
+      }
       if (instruction.opcode == PMRT_OP_KERNEL)
         kernelScratchBytes =
             std::max(kernelScratchBytes, kernelOf(instruction).scratch_bytes);
@@ -180,6 +187,13 @@ Program::Program(const pmrt_role &role, const RoleInfo &info)
               };
               return key(a) < key(b);
             });
+}
+
+std::string laneText(const Mesh &mesh, const pmrt_communicator &communicator) {
+  std::string text;
+  for (uint32_t i = 0; i < communicator.num_axes; ++i)
+    text += cat(i ? ", " : "", mesh.getAxes()[communicator.axes[i]].name);
+  return communicator.lane ? text + " (started)" : text;
 }
 
 bool Program::writes(uint64_t index, int64_t buffer) const {

@@ -45,6 +45,15 @@ public:
   /// neither is the loss, and the state can still be kept.
   std::vector<uint32_t> checkedBeforeUpdate;
 
+  /// The collectives that the role starts, by their event; null where there is
+  /// none. Empty where it starts nothing.
+  std::vector<const pmrt_instruction *> starts;
+
+  /// What an event belongs to, or null.
+  const pmrt_instruction *startOf(uint32_t event) const {
+    return event < starts.size() ? starts[event] : nullptr;
+  }
+
   bool writes(uint64_t body, int64_t buffer) const;
 
   /// Throws when an instruction reads bytes of the scratch region, or of a
@@ -72,6 +81,10 @@ inline bool runsOnce(const pmrt_body &body) {
 
 /// "kernel 'rms_norm' at model.layers.0.input_layernorm".
 std::string describe(const pmrt_instruction &instruction);
+
+/// The axes of a communicator: "dp", "dp, tp"; with " (started)" behind them where
+/// it is that of collectives that go on beside.
+std::string laneText(const Mesh &mesh, const pmrt_communicator &communicator);
 
 /// Name of a fragment kind: "forward".
 const char *kindName(uint32_t kind);

@@ -46,6 +46,14 @@ Rank::Rank(const Program &program, const Mesh &mesh, int64_t rank,
   for (uint32_t b = 0; b < program.role.num_bodies; ++b)
     counts.instructions.emplace_back(program.role.bodies[b].num_instructions);
   counts.actions.resize(program.role.num_actions);
+  if (!program.starts.empty())
+    courier = std::make_unique<Courier>(
+        static_cast<uint32_t>(program.starts.size()), cat("courier ", rank));
+}
+
+void Rank::settle() {
+  if (courier)
+    courier->settle();
 }
 
 void Rank::allocate() {
@@ -178,11 +186,16 @@ void Rank::vote() {
       transport.vote(rank, objection(), patience, waited);
   time.waiting += waited;
   time.other += nanoseconds() - begin - waited;
+  // What was started meets the others all the same: they have started it too.
+  if (common && courier)
+    courier->settle();
   if (common)
     throw NonFiniteLoss(common->value, common->buffer);
 }
 
 void Rank::stopWhenAsked() const {
+  if (courier && courier->hasFailed())
+    courier->wait(0);
   if (aborted.load(std::memory_order_relaxed))
     throw Aborted();
   if (options.interrupts &&
@@ -208,9 +221,7 @@ bool Rank::comesToCommunication() {
 std::string Rank::placeOf(const pmrt_instruction &instruction) const {
   const pmrt_communicator &communicator =
       program.role.communicators[communicatorOf(instruction)];
-  std::string text;
-  for (uint32_t i = 0; i < communicator.num_axes; ++i)
-    text += cat(i ? ", " : "", mesh.getAxes()[communicator.axes[i]].name);
+  std::string text = laneText(mesh, communicator);
   if (instruction.location && *instruction.location)
     text += cat(" at ", instruction.location);
   return text;
@@ -224,6 +235,9 @@ static void setPlace(FlightEntry &entry, const std::string &text) {
 uint64_t Rank::runCollective(uint32_t action,
                              const pmrt_instruction &instruction,
                              void *const *pointers) {
+  // Nothing waits for what is started in a step that is only looked through.
+  if (instruction.event && searching)
+    return 0;
   uint32_t communicator = communicatorOf(instruction);
   uint64_t number = ++collectives[communicator];
   if (!comesToCommunication())
@@ -244,10 +258,46 @@ uint64_t Rank::runCollective(uint32_t action,
   entry.microBatch = program.role.actions[action].micro_batch;
   setPlace(entry, placeOf(instruction));
   FlightEntry &recorded = recorder.begin(entry);
+  if (instruction.event) {
+    start(action, instruction, *brought, pointers, number, recorded);
+    return 0;
+  }
   uint64_t waited = groups[communicator]->run(
       memberIndex[communicator], number, *brought, pointers, pool, patience);
   recorded.end = nanoseconds();
   return waited;
+}
+
+void Rank::start(uint32_t action, const pmrt_instruction &instruction,
+                 const pmrt_instruction &brought, void *const *pointers,
+                 uint64_t number, FlightEntry &recorded) {
+  const pmrt_body &body = program.role.bodies[program.role.actions[action].index];
+  auto index = static_cast<uint32_t>(&instruction - body.instructions);
+  bool traced = options.trace && !traceFull;
+  courier->start(instruction.event, [this, action, index, &instruction, &brought,
+                                     number, &recorded, traced,
+                                     step = stepNumber(),
+                                     operation = recorded.number,
+                                     places = std::vector<void *>(
+                                         pointers,
+                                         pointers + brought.num_operands)] {
+    uint64_t begin = nanoseconds();
+    Patience own = patience;
+    own.late = [&](const std::vector<int64_t> &absent) {
+      // The job ends with what this rank waits for, whatever else it does.
+      record.set(action, index, Record::Waiting, begin);
+      patience.late(absent);
+    };
+    uint32_t communicator = communicatorOf(instruction);
+    uint64_t waited = groups[communicator]->run(memberIndex[communicator], number,
+                                                brought, places.data(),
+                                                courierPool, own);
+    uint64_t end = nanoseconds();
+    if (recorded.number == operation)
+      recorded.end = end;
+    if (traced)
+      started.push_back({begin, end, waited, action, step, &instruction});
+  });
 }
 
 void Rank::runTransfer(uint64_t index) {
@@ -352,7 +402,10 @@ void Rank::runAction(uint64_t index) {
     running.instruction = &instruction;
     transport.progress();
     record.set(actionNumber, static_cast<uint32_t>(i),
-               isCollective(instruction) ? Record::Waiting : Record::Running,
+               (isCollective(instruction) && !instruction.event) ||
+                       instruction.opcode == PMRT_OP_WAIT
+                   ? Record::Waiting
+                   : Record::Running,
                now);
     uint64_t waited = 0;
     if (instruction.opcode == PMRT_OP_JUMP ||
@@ -417,6 +470,8 @@ uint64_t Rank::execute(uint32_t action, uint32_t body, uint64_t index,
   case PMRT_OP_ALL_TO_ALL:
   case PMRT_OP_PERMUTE:
     return runCollective(action, instruction, pointers);
+  case PMRT_OP_WAIT:
+    return courier ? courier->wait(instruction.event) : 0;
   case PMRT_OP_COPY:
   case PMRT_OP_ZERO: {
     bool copy = instruction.opcode == PMRT_OP_COPY;

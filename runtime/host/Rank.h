@@ -5,6 +5,7 @@
 
 #include "host/Arena.h"
 #include "host/Collective.h"
+#include "host/Courier.h"
 #include "host/Fault.h"
 #include "host/FlightRecorder.h"
 #include "host/Pace.h"
@@ -111,6 +112,9 @@ public:
   /// different places.
   void numberAnew() { std::fill(collectives.begin(), collectives.end(), 0); }
 
+  /// Waits for the end of what was started; after an abort.
+  void settle();
+
   /// Runs the actions of step number `step`.
   void runStep(int64_t step);
 
@@ -135,6 +139,8 @@ public:
   TimeSpent time;
   RunCounts counts;
   std::vector<TraceEvent> events;
+  /// Of what went on beside the instructions; read between steps.
+  std::vector<TraceEvent> started;
   bool traceFull = false;
 
 private:
@@ -157,6 +163,10 @@ private:
   std::string placeOf(const pmrt_instruction &instruction) const;
   uint64_t runCollective(uint32_t action, const pmrt_instruction &instruction,
                          void *const *pointers);
+  /// Hands a collective to the courier.
+  void start(uint32_t action, const pmrt_instruction &instruction,
+             const pmrt_instruction &brought, void *const *pointers,
+             uint64_t number, FlightEntry &recorded);
   uint32_t stepNumber() const {
     return static_cast<uint32_t>(record.step.load(std::memory_order_relaxed));
   }
@@ -192,6 +202,9 @@ private:
   pmrt_kernel_context context;
   bool searching = false;
   std::optional<NonFiniteValue> found;
+  ThreadPool courierPool{1, 0};
+  /// Where the role starts anything; ends before what it uses.
+  std::unique_ptr<Courier> courier;
 };
 
 } // namespace pipemesh::runtime

@@ -297,8 +297,9 @@ ThreadTransport::ThreadTransport(int64_t count, int spin)
   }
 }
 
-Group &ThreadTransport::group(const std::vector<int64_t> &members) {
-  auto &entry = groups[members];
+Group &ThreadTransport::group(const std::vector<int64_t> &members,
+                              uint32_t lane) {
+  auto &entry = groups[{members, lane}];
   if (!entry)
     entry = std::make_unique<ThreadGroup>(members, spin);
   return *entry;
@@ -373,7 +374,7 @@ void ThreadTransport::end(const std::string &message, int status) {
 }
 
 void ThreadTransport::reset() {
-  for (auto &[members, group] : groups)
+  for (auto &[key, group] : groups)
     group->reset();
   everyone.reset();
   for (auto &vote : votes)

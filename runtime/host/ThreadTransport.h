@@ -93,7 +93,7 @@ public:
   ThreadTransport(int64_t ranks, int spin);
 
   const std::vector<int64_t> &localRanks() const override { return ranks; }
-  Group &group(const std::vector<int64_t> &members) override;
+  Group &group(const std::vector<int64_t> &members, uint32_t lane) override;
   void send(const Channel &channel, const Parcel &parcel,
             const void *data) override;
   uint64_t receive(const Channel &channel, const Parcel &parcel, void *data,
@@ -118,7 +118,10 @@ private:
   std::vector<int64_t> ranks;
   std::vector<Record> records;
   std::atomic<bool> ended{false};
-  std::map<std::vector<int64_t>, std::unique_ptr<ThreadGroup>> groups;
+  /// By members and lane.
+  std::map<std::pair<std::vector<int64_t>, uint32_t>,
+           std::unique_ptr<ThreadGroup>>
+      groups;
   std::mutex mutex; ///< of what follows
   std::map<std::tuple<int64_t, int64_t, uint32_t>,
            std::unique_ptr<MessageQueue>>

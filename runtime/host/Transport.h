@@ -83,8 +83,10 @@ public:
   virtual const std::vector<int64_t> &localRanks() const = 0;
 
   /// The group of a communicator; all processes ask for the same groups in the
-  /// same order, also for those that they have no member in.
-  virtual Group &group(const std::vector<int64_t> &members) = 0;
+  /// same order, also for those that they have no member in. The collectives of
+  /// one lane meet each other only.
+  virtual Group &group(const std::vector<int64_t> &members,
+                       uint32_t lane) = 0;
 
   /// Copies what a rank sends; never waits for the receiver.
   virtual void send(const Channel &channel, const Parcel &parcel,

@@ -39,7 +39,17 @@ static std::string traceEvents(Job &job, uint64_t origin) {
          {"name", "process_sort_index"},
          {"pid", r},
          {"args", {{"sort_index", r}}}});
-    for (const TraceEvent &event : rank.events) {
+    std::vector<TraceEvent> events = rank.events;
+    events.insert(events.end(), rank.started.begin(), rank.started.end());
+    if (!rank.started.empty())
+      add({{"ph", "M"},
+           {"name", "thread_name"},
+           {"pid", r},
+           {"tid", 1},
+           {"args", {{"name", "started collectives"}}}});
+    for (size_t e = 0; e < events.size(); ++e) {
+      const TraceEvent &event = events[e];
+      int thread = e < rank.events.size() ? 0 : 1;
       const pmrt_action &action = role.actions[event.action];
       auto span = [&](const std::string &name, const char *category,
                       uint64_t begin, uint64_t end, json arguments) {
@@ -47,7 +57,7 @@ static std::string traceEvents(Job &job, uint64_t origin) {
              {"name", name},
              {"cat", category},
              {"pid", r},
-             {"tid", 0},
+             {"tid", thread},
              {"ts", double(begin - origin) / 1e3},
              {"dur", double(end - begin) / 1e3},
              {"args", std::move(arguments)}});
@@ -102,12 +112,21 @@ static std::string traceEvents(Job &job, uint64_t origin) {
       case PMRT_OP_PERMUTE:
         name = collectiveName(instruction.opcode);
         category = "collective";
+        // Its start takes no time; the span beside it is what it took.
+        if (instruction.event && !thread)
+          name = "start of " + name;
+        if (instruction.event)
+          arguments["event"] = instruction.event;
         arguments["bytes"] = operandBytes(instruction);
         arguments["peers"] = peersOf(job.manifest().mesh, role, r, instruction);
         arguments["wait_us"] = double(event.waited) / 1e3;
         break;
       case PMRT_OP_COPY:
         name = category = "copy";
+        break;
+      case PMRT_OP_WAIT:
+        name = category = "wait";
+        arguments["event"] = instruction.event;
         break;
       default:
         name = category = "zero";

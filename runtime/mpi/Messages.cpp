@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <ctime>
+#include <mutex>
 
 namespace pipemesh::runtime {
+
+/// Held by whoever calls MPI: a rank and what it has started, in a step.
+static std::mutex turn;
 
 /// MPI counts in int; longer messages are cut.
 static constexpr uint64_t largestPart = 1u << 30;
@@ -38,6 +42,7 @@ void Idle::wait() {
 }
 
 void Messages::send(const void *data, uint64_t bytes, int64_t rank, int tag) {
+  std::lock_guard lock(turn);
   const char *position = static_cast<const char *>(data);
   do {
     uint64_t part = std::min(bytes, largestPart);
@@ -52,6 +57,7 @@ void Messages::send(const void *data, uint64_t bytes, int64_t rank, int tag) {
 }
 
 void Messages::receive(void *data, uint64_t bytes, int64_t rank, int tag) {
+  std::lock_guard lock(turn);
   char *position = static_cast<char *>(data);
   do {
     uint64_t part = std::min(bytes, largestPart);
@@ -74,6 +80,7 @@ void Messages::receiveUpTo(void *data, uint64_t bytes, int64_t rank, int tag,
 bool Messages::test() {
   if (requests.empty())
     return true;
+  std::lock_guard lock(turn);
   int done = 0;
   std::vector<MPI_Status> statuses(requests.size());
   checkMpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(),
@@ -93,6 +100,7 @@ bool Messages::test() {
 }
 
 std::vector<int64_t> Messages::missing() const {
+  std::lock_guard lock(turn);
   std::vector<int64_t> ranks;
   for (size_t i = 0; i < requests.size(); ++i) {
     int done = 0;

@@ -14,7 +14,8 @@ namespace pipemesh::runtime {
 /// Throws when a call of MPI has failed.
 void checkMpi(int code, const char *what);
 
-/// Messages in progress. A large one travels in several parts.
+/// Messages in progress. A large one travels in several parts. Threads may have
+/// messages of their own at the same time.
 class Messages {
 public:
   explicit Messages(MPI_Comm communicator) : communicator(communicator) {}

@@ -97,7 +97,7 @@ public:
   MpiTransport();
 
   const std::vector<int64_t> &localRanks() const override { return local; }
-  Group &group(const std::vector<int64_t> &members) override;
+  Group &group(const std::vector<int64_t> &members, uint32_t lane) override;
   void send(const Channel &channel, const Parcel &parcel,
             const void *data) override;
   uint64_t receive(const Channel &channel, const Parcel &parcel, void *data,
@@ -132,7 +132,10 @@ private:
   // Duplicates, so that the messages of each kind are apart.
   MPI_Comm collectives = MPI_COMM_NULL, transfers = MPI_COMM_NULL,
            control = MPI_COMM_NULL;
-  std::map<std::vector<int64_t>, std::unique_ptr<MpiGroup>> groups;
+  /// By members and lane.
+  std::map<std::pair<std::vector<int64_t>, uint32_t>,
+           std::unique_ptr<MpiGroup>>
+      groups;
   std::deque<Staged> staged; ///< oldest first
   std::vector<Staged> unused;
   std::vector<uint64_t> sent, received; ///< messages to and from each rank
@@ -145,8 +148,8 @@ MpiTransport::MpiTransport() {
   int provided = 0;
   checkMpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided),
            "start");
-  // The threads of a process take turns: its rank's in steps, the main one's
-  // between them.
+  // The threads of a process take turns: its rank's and that of what the rank has
+  // started in steps (Messages), the main one's between them.
   int number = 0, count = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &number);
   MPI_Comm_size(MPI_COMM_WORLD, &count);
@@ -174,9 +177,10 @@ MpiTransport::MpiTransport() {
       rank, hosts, [this](const std::string &text) { return exchange(text); });
 }
 
-Group &MpiTransport::group(const std::vector<int64_t> &members) {
+Group &MpiTransport::group(const std::vector<int64_t> &members,
+                           uint32_t lane) {
   auto number = static_cast<int>(groups.size());
-  auto &entry = groups[members];
+  auto &entry = groups[{members, lane}];
   if (!entry)
     entry = std::make_unique<MpiGroup>(members, number, collectives);
   return *entry;

@@ -27,6 +27,7 @@ static std::optional<SampleOptions> drawOptions(uint32_t seed) {
   options.operations = draw(0, 8);
   options.loops = draw(0, 1);
   options.spanning = draw(0, 1);
+  options.starts = draw(0, 1);
   options.seed = seed;
   return options;
 }

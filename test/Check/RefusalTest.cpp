@@ -130,3 +130,76 @@ TEST(Refusals, TransfersUnderWayAreCounted) {
   SampleProgram alternating(sampleOf("1f1b", 2, 0, 4));
   EXPECT_EQ(alternating.prove().roles[1].inFlight, 2u * 128u);
 }
+
+static SampleOptions starting() {
+  SampleOptions options = sampleOf("1f1b", 2, 0, 4);
+  options.dp = 2;
+  options.starts = true;
+  return options;
+}
+
+/// The instructions of a body with one more in front of number `at`.
+static std::vector<pmrt_instruction>
+insert(pmrt_body &body, uint64_t at, const pmrt_instruction &more) {
+  std::vector<pmrt_instruction> list(body.instructions,
+                                     body.instructions + body.num_instructions);
+  list.insert(list.begin() + static_cast<int64_t>(at), more);
+  return list;
+}
+
+static void use(pmrt_body &body, const std::vector<pmrt_instruction> &list) {
+  body.instructions = list.data();
+  body.num_instructions = list.size();
+}
+
+TEST(Refusals, StartThatNothingWaitsForIsNamed) {
+  SampleProgram program(starting());
+  ASSERT_EQ(program.refusal(), "");
+  const pmrt_body &last = program.body(1, "stage1_backward_last");
+  const pmrt_instruction *start = last.instructions;
+  while (!start->event)
+    ++start;
+  pmrt_instruction late = *start;
+  late.event = 9;
+  pmrt_body &update = program.body(1, "stage1_update");
+  auto list = insert(update, update.num_instructions, late);
+  use(update, list);
+  expectRefusal(program,
+                {"event: role 1, 'stage1_update', instruction ",
+                 "starts event 9, which nothing waits for in the step"});
+}
+
+TEST(Refusals, StartInAChoiceIsNamed) {
+  SampleProgram program(starting());
+  pmrt_body &last = program.body(0, "stage0_backward_last");
+  uint64_t at = 0;
+  while (!last.instructions[at].event)
+    ++at;
+  const uint64_t targets[] = {at + 1, at + 2};
+  const pmrt_jump jump = {2, PMRT_I1, targets};
+  const pmrt_operand index = {
+      static_cast<int32_t>(program.manifest.roles[0].find("count")), PMRT_READ, 0,
+      1};
+  auto list =
+      insert(last, at, {PMRT_OP_SWITCH, 0, 1, 0, &index, &jump, "choice"});
+  use(last, list);
+  expectRefusal(program, {"event: role 0, 'stage0_backward_last', instruction ",
+                          "stands in a loop or a choice"});
+}
+
+TEST(Refusals, SmallStartIsNamed) {
+  SampleProgram program(starting());
+  uint32_t number = 0;
+  while (!program.instruction(0, "stage0_backward_last", PMRT_OP_ALL_REDUCE, number)
+              .event)
+    ++number;
+  pmrt_instruction &start = program.instruction(0, "stage0_backward_last",
+                                                PMRT_OP_ALL_REDUCE, number);
+  program.operand(start, 0).buffer =
+      static_cast<int32_t>(program.manifest.roles[0].find("count"));
+  program.operand(start, 0).bytes = 4;
+  const_cast<uint64_t *>(
+      program.descriptor<pmrt_collective>(start).counts)[0] = 1;
+  expectRefusal(program, {"starts with 'count' of 4 bytes, which the vote before "
+                          "the update may read"});
+}

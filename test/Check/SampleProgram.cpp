@@ -18,8 +18,10 @@ using schedule::ActionKind;
 
 namespace {
 constexpr uint64_t elements = 32, bytes = 4 * elements;
+/// More than the vote before the update looks at.
+constexpr uint64_t gradientBytes = 512;
 enum MeshAxis : uint32_t { dpAxis, ppAxis, tpAxis, mbAxis };
-enum Communicator : uint32_t { overDp, overTp, overPp, overAll };
+enum Communicator : uint32_t { overDp, overTp, overPp, overAll, overDpStarted };
 
 void noKernel(void *const *, int64_t, int64_t, void *,
               const pmrt_kernel_context *) {}
@@ -88,6 +90,16 @@ public:
                                   program.keep(counts), 1};
     add(PMRT_OP_ALL_REDUCE, places,
         program.keep(std::vector<pmrt_collective>{collective}));
+  }
+  void start(uint32_t communicator, const std::vector<pmrt_operand> &places,
+             uint32_t event) {
+    allReduce(communicator, places);
+    list.back().stream = 2;
+    list.back().event = event;
+  }
+  void wait(uint32_t event) {
+    add(PMRT_OP_WAIT, {}, nullptr);
+    list.back().event = event;
   }
   void gather(uint32_t communicator, uint32_t members, pmrt_operand block,
               pmrt_operand row) {
@@ -207,7 +219,7 @@ private:
   const pmrt_kernel *kernels = nullptr;
   uint64_t scratchBytes = 64;
   std::vector<pmrt_body> bodies;
-  std::map<std::pair<ActionKind, int64_t>, uint32_t> bodyOf;
+  std::map<std::pair<ActionKind, int64_t>, uint32_t> bodyOf, lastBodyOf;
   std::vector<pmrt_action> actions;
   std::vector<std::set<uint32_t>> uses; // buffers per micro-batch, by body
 };
@@ -354,7 +366,7 @@ void RoleMaker::makeStage(int64_t stage) {
   std::string s = std::to_string(stage), name = "stage" + s;
   uint32_t weight =
       addBuffer("w" + s, BufferKind::State, bytes, false, BufferInit::Weights);
-  uint32_t sum = addBuffer("g" + s, BufferKind::Accumulator, bytes, false);
+  uint32_t sum = addBuffer("g" + s, BufferKind::Accumulator, gradientBytes, false);
   struct Part {
     ActionKind action;
     uint32_t kind;
@@ -399,9 +411,19 @@ void RoleMaker::makeStage(int64_t stage) {
     }
     if (part.kind == PMRT_WEIGHT_GRADIENT || part.kind == PMRT_BACKWARD)
       maker.gemm(values.back(), values[values.size() / 2],
-                 BodyMaker::whole(sum), true);
+                 BodyMaker::whole(sum, gradientBytes), true);
     bodyOf[{part.action, stage}] = static_cast<uint32_t>(bodies.size());
     bodies.push_back(maker.make(name + part.suffix, part.kind,
+                                static_cast<uint32_t>(stage)));
+    if (!options.starts || (part.kind != PMRT_WEIGHT_GRADIENT &&
+                            part.kind != PMRT_BACKWARD))
+      continue;
+    maker.start(overDpStarted, {BodyMaker::whole(sum, gradientBytes)},
+                static_cast<uint32_t>(stage) + 1);
+    maker.call({values.front()}, {maker.scratch(bytes)});
+    lastBodyOf[{part.action, stage}] = static_cast<uint32_t>(bodies.size());
+    uses.push_back(std::set<uint32_t>(used));
+    bodies.push_back(maker.make(name + part.suffix + "_last", part.kind,
                                 static_cast<uint32_t>(stage)));
   }
 }
@@ -419,7 +441,8 @@ void RoleMaker::makeBodies() {
   prologue.call({}, {BodyMaker::whole(count, 4)});
   prologue.allReduce(overDp, {BodyMaker::whole(count, 4)});
   for (int64_t stage : own)
-    prologue.zero(BodyMaker::whole(find("g" + std::to_string(stage))));
+    prologue.zero(BodyMaker::whole(find("g" + std::to_string(stage)),
+                                   gradientBytes));
   uses.emplace_back();
   bodies.push_back(prologue.make("stage" + std::to_string(first) + "_prologue",
                                  PMRT_PROLOGUE, first));
@@ -427,8 +450,13 @@ void RoleMaker::makeBodies() {
   BodyMaker reduce(program, kernels, "reduce", scratchBytes);
   std::vector<pmrt_operand> sums;
   for (int64_t stage : own)
-    sums.push_back(BodyMaker::whole(find("g" + std::to_string(stage))));
-  reduce.allReduce(overDp, sums);
+    sums.push_back(
+        BodyMaker::whole(find("g" + std::to_string(stage)), gradientBytes));
+  for (int64_t stage : own)
+    if (options.starts)
+      reduce.wait(static_cast<uint32_t>(stage) + 1);
+  if (!options.starts)
+    reduce.allReduce(overDp, sums);
   uint32_t norm = addBuffer("grad_norm", BufferKind::Output, 4, false);
   reduce.call({sums.front()}, {BodyMaker::whole(norm, 4)});
   if (options.spanning) {
@@ -528,6 +556,13 @@ void RoleMaker::makeActions(
                            channelOf(name), 0});
     }
   });
+  for (const auto &[key, last] : lastBodyOf) {
+    uint32_t usual = bodyOf.at(key);
+    auto action = std::find_if(actions.rbegin(), actions.rend(), [&](auto &each) {
+      return each.kind == PMRT_RUN && each.index == usual;
+    });
+    action->index = last;
+  }
   once(PMRT_REDUCE);
   once(PMRT_UPDATE);
 }
@@ -599,7 +634,8 @@ void RoleMaker::finish() {
   };
   std::vector<pmrt_communicator> communicators = {
       over({dpAxis}), over({tpAxis}), over({ppAxis}),
-      over({dpAxis, ppAxis, tpAxis})};
+      over({dpAxis, ppAxis, tpAxis}), over({dpAxis})};
+  communicators.back().lane = 1;
   auto sizeOf = [](const auto &list) {
     return static_cast<uint32_t>(list.size());
   };

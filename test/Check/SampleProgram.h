@@ -17,6 +17,7 @@ struct SampleOptions {
   /// Instructions of a body beside those that hand values on.
   uint32_t operations = 4;
   bool loops = false;    ///< some of them in loops and choices
+  bool starts = false;   ///< gradients are summed beside the last backward
   bool spanning = false; ///< the norm is summed over the roles by a collective
   uint32_t seed = 0;
 };

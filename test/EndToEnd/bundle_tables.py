@@ -34,6 +34,7 @@ RECORDS = {
     "count": (8, {"value": (0, "Q")}),
     "index": (4, {"value": (0, "I")}),
     "instruction": (40, {"opcode": (0, "I"), "num_operands": (8, "I"),
+                         "event": (12, "I"),
                          "operands": (16, "P", "operand"),
                          "descriptor": (24, "P", None),
                          "location": (32, "P", "string")}),
@@ -43,7 +44,7 @@ RECORDS = {
     "action": (24, {"kind": (0, "I"), "index": (4, "I"), "micro_batch": (8, "I"),
                     "peer": (12, "I"), "channel": (16, "I")}),
     "communicator": (24, {"name": (0, "P", "string"), "num_axes": (8, "I"),
-                          "axes": (16, "P", "index")}),
+                          "lane": (12, "I"), "axes": (16, "P", "index")}),
     "axis": (16, {"name": (0, "P", "string"), "kind": (8, "I"), "size": (12, "I")}),
     "role": (112, {"abi_version": (0, "I"), "num_axes": (4, "I"),
                    "axes": (8, "P", "axis"), "arena_bytes": (16, "Q"),
@@ -57,7 +58,7 @@ RECORDS = {
                    "bundle_hash": (104, "P", "string")}),
 }
 OPCODES = ["", "gemm", "kernel", "all-reduce", "copy", "zero", "all-gather",
-           "reduce-scatter", "all-to-all", "permute", "jump", "switch"]
+           "reduce-scatter", "all-to-all", "permute", "jump", "switch", "wait"]
 DESCRIPTORS = {"gemm": "gemm", "kernel": "kernel", "all-reduce": "collective",
                "all-gather": "collective", "reduce-scatter": "collective",
                "all-to-all": "all_to_all", "permute": "permute", "jump": "jump",

@@ -54,10 +54,10 @@ def succeed(name, *arguments, limit_s=LIMIT_S):
 
 
 def compile_bundle(model, out, strategy="", recipe=None, task="train",
-                   batch=BATCH, sequence=SEQUENCE):
+                   batch=BATCH, sequence=SEQUENCE, options=()):
     """pmc of a model directory (or module) to the bundle directory `out`."""
     arguments = [model, f"--task={task}", f"--batch={batch}",
-                 f"--sequence={sequence}", "-o", out]
+                 f"--sequence={sequence}", "-o", out, *options]
     if strategy:
         arguments.append(f"--strategy={strategy}")
     if recipe is not None:

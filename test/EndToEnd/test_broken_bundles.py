@@ -5,6 +5,7 @@ proved, and pmrun runs no other."""
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import unittest
@@ -32,7 +33,10 @@ def make_meeting(folder):
                 "global_shape": [size], "local_shape": [size], "sharding": [[]],
                 "init": "none", "slots": 1, "bytes": 4 * size}
                for name, size in (("first", 8), ("second", 4))]
-    manifest = {"format": "pipemesh-bundle", "version": 1, "abi": 4, "hash": "0" * 64,
+    with open(os.path.join(harness.ROOT, "runtime", "include", "pmrt",
+                           "pmrt.h")) as file:
+        abi = int(re.search(r"PMRT_ABI_VERSION (\d+)u", file.read())[1])
+    manifest = {"format": "pipemesh-bundle", "version": 1, "abi": abi, "hash": "0" * 64,
                 "target": {"triple": f"{platform.machine()}-linux-gnu"},
                 "task": "function", "batch": 0, "sequence": 0, "vocabulary": 0,
                 "mesh": [{"name": "dp", "kind": "spatial", "size": 2},
@@ -64,6 +68,9 @@ class BrokenBundles(harness.EndToEndTest):
             return make_meeting(folder)
         models = {"model": "dp=2,pp=2,tp=2,mb=4", "v": "pp=2,mb=4,schedule=zb-v",
                   "early": "pp=2,mb=4,schedule=gpipe", "tied": "pp=2,mb=4"}
+        if name == "started":
+            return harness.compile_bundle(gpt2, folder, "dp=2,pp=2,mb=2",
+                                          options=["--bucket-bytes=4096"])
         if name in models:
             return harness.compile_bundle(gpt2, folder, models[name])
         module = self.path(name + ".mlir")
@@ -86,7 +93,7 @@ class BrokenBundles(harness.EndToEndTest):
                     self.assertIn(text, result.stderr)
 
     def test_signing_alone_breaks_nothing(self):
-        for base in ("model", "v", "function", "gathered", "meeting"):
+        for base in ("model", "v", "function", "gathered", "meeting", "started"):
             tables = bundle_tables.BundleTables(self.base(base))
             signed = tables.write(self.path("signed"))
             out = harness.succeed("pmcheck", "bundle", signed)

@@ -240,3 +240,83 @@ pmrt.role @role_0 arena 256 scratch 256 : 0 {
     pmrt.permute over ["tp"] sources [1, 2] [#pmrt.place<read @x + 0 : 64>, #pmrt.place<write @y + 0 : 64>] : f32
   }
 }
+
+// -----
+
+// What is started is left alone until it is waited for.
+pmrt.role @role_0 arena 1024 scratch 1024 : 0 {
+  pmrt.buffer @g offset 0 bytes 1024 slots 1 stride 1024 : tensor<256xf32>
+  pmrt.body @stage0_backward "backward" stage 0 {
+    // expected-note @below {{started here}}
+    pmrt.all_reduce "sum" over ["dp"] [#pmrt.place<update @g + 0 : 1024>] : f32 event 1
+  }
+  pmrt.body @stage0_update "update" stage 0 {
+    // expected-error @below {{touches #pmrt.place<write @g + 0 : 1024>, which is on its way until event 1 is waited for}}
+    pmrt.zero [#pmrt.place<write @g + 0 : 1024>]
+    pmrt.wait 1
+  }
+  pmrt.action @stage0_backward micro_batch 0
+  pmrt.action @stage0_update micro_batch 0
+}
+
+// -----
+
+pmrt.role @role_0 arena 1024 scratch 1024 : 0 {
+  pmrt.buffer @g offset 0 bytes 1024 slots 1 stride 1024 : tensor<256xf32>
+  pmrt.body @stage0_backward "backward" stage 0 {
+    // expected-error @below {{starts event 1, which nothing waits for}}
+    pmrt.all_reduce "sum" over ["dp"] [#pmrt.place<update @g + 0 : 1024>] : f32 event 1
+  }
+  pmrt.action @stage0_backward micro_batch 0
+}
+
+// -----
+
+pmrt.role @role_0 arena 1024 scratch 1024 : 0 {
+  pmrt.buffer @g offset 0 bytes 1024 slots 1 stride 1024 : tensor<256xf32>
+  pmrt.body @stage0_backward "backward" stage 0 {
+    // expected-error @below {{starts event 1 a second time in the step}}
+    pmrt.all_reduce "sum" over ["dp"] [#pmrt.place<update @g + 0 : 1024>] : f32 event 1
+    pmrt.wait 1
+  }
+  pmrt.action @stage0_backward micro_batch 0
+  pmrt.action @stage0_backward micro_batch 1
+}
+
+// -----
+
+pmrt.role @role_0 arena 64 scratch 64 : 0 {
+  pmrt.body @stage0_update "update" stage 0 {
+    // expected-error @below {{waits for event 2, which is not on its way}}
+    pmrt.wait 2
+  }
+  pmrt.action @stage0_update micro_batch 0
+}
+
+// -----
+
+pmrt.role @role_0 arena 128 scratch 0 : 128 {
+  pmrt.body @stage0_backward "backward" stage 0 {
+    pmrt.zero [#pmrt.place<write scratch + 0 : 64>]
+    // expected-error @below {{which is no buffer: scratch holds nothing from one fragment to the next}}
+    pmrt.all_reduce "sum" over ["dp"] [#pmrt.place<update scratch + 0 : 64>] : f32 event 1
+    pmrt.wait 1
+  }
+  pmrt.action @stage0_backward micro_batch 0
+}
+
+// -----
+
+pmrt.role @role_0 arena 1088 scratch 1024 : 64 {
+  pmrt.buffer @g offset 0 bytes 1024 slots 1 stride 1024 : tensor<256xf32>
+  pmrt.body @stage0_backward "backward" stage 0 {
+    pmrt.zero [#pmrt.place<write scratch + 0 : 4>]
+    pmrt.case [#pmrt.place<read scratch + 0 : 4>] : i32 {
+      // expected-error @below {{stands in a loop or a choice, where an event may not be}}
+      pmrt.all_reduce "sum" over ["dp"] [#pmrt.place<update @g + 0 : 1024>] : f32 event 1
+    }, {
+    }
+    pmrt.wait 1
+  }
+  pmrt.action @stage0_backward micro_batch 0
+}

@@ -20,7 +20,7 @@ int main(int argc, char **) {
   std::vector<int64_t> everyone, alone;
   for (int64_t other = 0; other < size; ++other)
     everyone.push_back(other);
-  Group &group = transport->group(everyone);
+  Group &group = transport->group(everyone, /*lane=*/0);
   std::string problem;
   try {
     if (argc > 1) {

@@ -473,30 +473,42 @@ void comparePairs(const World &world, Counts &counts) {
   for (size_t axis = 0; axis < world.mesh.size(); ++axis)
     problem.axes.push_back({world.mesh[axis], world.links[axis], false});
   for (const Layout &source : ends) {
-    // The least price after so many collectives and free slices.
-    struct Reached {
-      double price = INFINITY;
-      std::string path;
+    // The least price after so many collectives and free slices, and for each
+    // half round where the best way to a layout came from.
+    std::vector<double> least(all.size(), INFINITY);
+    std::vector<std::vector<size_t>> cameFrom;
+    least[numbers.at(source)] = 0;
+    for (int round = 0; round <= 4; ++round)
+      for (bool isSliceRound : {false, true}) {
+        std::vector<double> before = least;
+        std::vector<size_t> &from = cameFrom.emplace_back(all.size());
+        std::iota(from.begin(), from.end(), size_t(0));
+        auto step = [&](size_t i, size_t to, double price) {
+          if (before[i] + price < least[to]) {
+            least[to] = before[i] + price;
+            from[to] = i;
+          }
+        };
+        for (size_t i = 0; i < all.size(); ++i) {
+          if (before[i] == INFINITY)
+            continue;
+          if (isSliceRound)
+            for (size_t j : slices[i])
+              step(i, j, 0);
+          else if (round > 0)
+            for (const Edge &edge : edges[i])
+              step(i, edge.to, edge.price);
+        }
+      }
+    auto pathTo = [&](size_t end) {
+      std::string path = text(all[end]);
+      for (auto from = cameFrom.rbegin(); from != cameFrom.rend(); ++from)
+        if ((*from)[end] != end) {
+          end = (*from)[end];
+          path = text(all[end]) + " " + path;
+        }
+      return path;
     };
-    std::vector<Reached> least(all.size());
-    least[numbers.at(source)] = {0, text(source)};
-    auto step = [&](std::vector<Reached> &now, const Reached &from, size_t to,
-                    double price) {
-      if (from.price + price < now[to].price)
-        now[to] = {from.price + price, from.path + " " + text(all[to])};
-    };
-    for (int round = 0; round <= 4; ++round) {
-      std::vector<Reached> before = least;
-      for (size_t i = 0; i < all.size(); ++i)
-        if (round > 0 && before[i].price < INFINITY)
-          for (const Edge &edge : edges[i])
-            step(least, before[i], edge.to, edge.price);
-      before = least;
-      for (size_t i = 0; i < all.size(); ++i)
-        if (before[i].price < INFINITY)
-          for (size_t j : slices[i])
-            step(least, before[i], j, 0);
-    }
     for (const Layout &target : ends) {
       if (!difference(target.partial, source.partial).empty())
         continue;
@@ -523,9 +535,10 @@ void comparePairs(const World &world, Counts &counts) {
         now = next;
       }
       ASSERT_FALSE(now < target || target < now) << pair << text(*steps, world);
-      const auto &[optimum, path] = least[numbers.at(target)];
+      size_t end = numbers.at(target);
+      double optimum = least[end];
       ASSERT_LE(price, optimum + kNothing)
-          << pair << text(*steps, world) << "\nbut there is " << path;
+          << pair << text(*steps, world) << "\nbut there is " << pathTo(end);
       counts.shorter += price < optimum - kNothing;
     }
   }
@@ -550,12 +563,21 @@ std::vector<std::vector<Link>> linksOf(size_t axes) {
   return all;
 }
 
+std::string text(const Numbers &numbers) {
+  std::string out;
+  for (int64_t number : numbers)
+    out += (out.empty() ? "" : "x") + std::to_string(number);
+  return out;
+}
+
 void compareAll(const std::vector<Numbers> &meshes,
                 const std::vector<Numbers> &shapes, int64_t slack,
                 int64_t slackOfEnds, bool allLinks) {
   Counts counts;
   for (const Numbers &mesh : meshes)
     for (const Numbers &shape : shapes) {
+      std::fprintf(stderr, "mesh %s, tensor %s\n", text(mesh).c_str(),
+                   text(shape).c_str());
       auto links = linksOf(mesh.size());
       if (!allLinks)
         links = {links[0], links[2]};
@@ -592,11 +614,20 @@ TEST(Reshard, ThreeDimensions) {
   compareAll({{4}, {2, 2}}, {{4, 8, 12}, {5, 3, 7}}, 1, 0, false);
 }
 
-/// All of them: several minutes.
-TEST(Reshard, DISABLED_All) {
+// All of them: many minutes each in a release build.
+TEST(Reshard, DISABLED_AllOfTwoDimensions) {
   compareAll(meshes, {{24, 12}, {5, 7}, {3, 10}, {1, 6}, {11, 8}}, 2, 0, true);
+}
+
+TEST(Reshard, DISABLED_AllOfThreeEvenDimensions) {
   compareAll(meshes, {{24, 12, 48}}, 0, 0, true);
+}
+
+TEST(Reshard, DISABLED_AllOfThreeDimensions) {
   compareAll(meshes, {{5, 3, 7}, {2, 9, 4}}, 1, 0, true);
+}
+
+TEST(Reshard, DISABLED_AllOfLongerBlocks) {
   compareAll({{4}, {2, 2}, {2, 3}}, {{13, 6}, {9, 10}}, 2, 2, true);
 }
 

@@ -16,15 +16,15 @@ using mlir::OpPassManager;
 static void addLowerLevels(SmallVector<Level> &levels,
                            const StrategyOptions &options) {
   levels.push_back({"partitioned", [&options](OpPassManager &manager) {
-                      buildPartitionPipeline(
-                          manager, suggestBucketBytes(
-                                       options.cluster.getOutermost().link));
+                      buildPartitionPipeline(manager, options.getBucketBytes());
                     }});
   levels.push_back({"scheduled", [&options](OpPassManager &manager) {
                       buildSchedulePipeline(manager, options.schedule);
                     }});
   levels.push_back({"kernels", buildKernelPipeline});
-  levels.push_back({"runtime", buildRuntimePipeline});
+  levels.push_back({"runtime", [&options](OpPassManager &manager) {
+                      buildRuntimePipeline(manager, options.getBucketBytes());
+                    }});
 }
 
 SmallVector<Level>

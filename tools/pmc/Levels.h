@@ -7,6 +7,7 @@
 #include "pipemesh/Support/Cluster.h"
 #include "llvm/ADT/SmallVector.h"
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace mlir {
@@ -27,6 +28,14 @@ struct StrategyOptions {
   /// Empty for the one that the strategy names.
   std::string schedule;
   Cluster cluster = Cluster::getHost();
+  /// Of collectives that are summed at once; the outermost link's where it is not
+  /// given.
+  std::optional<int64_t> bucketBytes;
+
+  int64_t getBucketBytes() const {
+    return bucketBytes ? *bucketBytes
+                       : suggestBucketBytes(cluster.getOutermost().link);
+  }
 };
 
 /// The levels of a whole function in order, from "model" (no passes) to

@@ -114,6 +114,13 @@ cl::opt<uint64_t> memoryLimit("memory-limit",
                                        "not written"),
                               cl::value_desc("bytes"), cl::init(0),
                               cl::cat(category));
+cl::opt<int64_t> bucketBytes("bucket-bytes",
+                             cl::desc("bytes of gradients that are summed over "
+                                      "the ranks at once, beside the last "
+                                      "backward (what the outermost link of the "
+                                      "cluster wants); 0: one after the other, "
+                                      "behind it"),
+                             cl::value_desc("bytes"), cl::cat(category));
 cl::extrahelp examples(R"(
 Examples:
   pmc models/llama --batch=8 --sequence=20 -o bundle/
@@ -258,6 +265,12 @@ int main(int argc, char **argv) {
       return fail(llvm::toString(cluster.takeError()));
     pm::setCluster(*module, *cluster);
     options.cluster = std::move(*cluster);
+  }
+  if (bucketBytes.getNumOccurrences()) {
+    if (bucketBytes < 0)
+      return fail("--bucket-bytes is " + std::to_string(bucketBytes) +
+                  ", but must be 0 or more");
+    options.bucketBytes = bucketBytes;
   }
   auto levels = isFunction
                     ? getFunctionLevels(options)

@@ -5,6 +5,7 @@
 
 #include "mlir/Pass/Pass.h"
 #include <memory>
+#include <optional>
 
 namespace mlir::func {
 class FuncOp;
@@ -21,8 +22,10 @@ namespace pipemesh {
 /// From a scheduled program to fragments of kernels and matrix products:
 /// `pm-kernel-pipeline`.
 void buildKernelPipeline(mlir::OpPassManager &manager);
-/// From there to the runtime program: `pm-runtime-pipeline`.
-void buildRuntimePipeline(mlir::OpPassManager &manager);
+/// From there to the runtime program: `pm-runtime-pipeline`. Buckets of
+/// gradients are closed at `bucketBytes`, 0 for none (pm-overlap-collectives).
+void buildRuntimePipeline(mlir::OpPassManager &manager,
+                          std::optional<int64_t> bucketBytes = std::nullopt);
 void registerLowerPipelines();
 
 } // namespace pipemesh

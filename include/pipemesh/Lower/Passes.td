@@ -112,6 +112,47 @@ def LowerToRuntime : Pass<"pm-lower-to-runtime", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pipemesh::pmrt::PMRTDialect"];
 }
 
+def OverlapCollectives
+    : Pass<"pm-overlap-collectives", "::mlir::ModuleOp"> {
+  let summary = "sum gradients over the ranks beside the last backward";
+  let description = [{
+    Before: a runtime program whose reduce (or, with one stage, update) bodies sum
+    accumulators over ranks. After: the accumulators are summed in buckets, in the
+    order in which the last micro-batch completes them, and a bucket starts where
+    its last accumulator is complete; the body waits for it where it was summed
+    before. The run of the last micro-batch has a body of its own then, with
+    `_last` behind its name.
+
+    A bucket is closed at `bucket-bytes` bytes. What would start behind everything
+    else of the step (the last bucket) is summed where it was, and so are
+    accumulators of at most 256 bytes, which the vote on the loss reads, and what
+    comes out of a place in scratch.
+
+    ```mlir
+    // before
+    pmrt.body @stage0_backward "backward" stage 0 {
+      pmrt.gemm [..., #pmrt.place<update @w1.gradient + 0 : 4096>] ...
+      pmrt.gemm [..., #pmrt.place<update @w0.gradient + 0 : 4096>] ...
+    }
+    pmrt.body @stage0_update "update" stage 0 {
+      pmrt.all_reduce "sum" over ["dp"] [#pmrt.place<update @w0.gradient + 0 : 4096>, #pmrt.place<update @w1.gradient + 0 : 4096>] : f32
+    // after, with bucket-bytes=4096
+    pmrt.body @stage0_backward_last "backward" stage 0 {
+      pmrt.gemm [..., #pmrt.place<update @w1.gradient + 0 : 4096>] ...
+      pmrt.all_reduce "sum" over ["dp"] [#pmrt.place<update @w1.gradient + 0 : 4096>] : f32 event 1
+      pmrt.gemm [..., #pmrt.place<update @w0.gradient + 0 : 4096>] ...
+    }
+    pmrt.body @stage0_update "update" stage 0 {
+      pmrt.wait 1
+      pmrt.all_reduce "sum" over ["dp"] [#pmrt.place<update @w0.gradient + 0 : 4096>] : f32
+    ```
+  }];
+  let options = [Option<"bucketBytes", "bucket-bytes", "int64_t",
+                        /*default=*/"25 << 20",
+                        "bytes at which a bucket is closed; 0: nothing starts "
+                        "before the last backward is done">];
+}
+
 def VerifyKernels : Pass<"pm-verify-kernels", "::mlir::ModuleOp"> {
   let summary = "check that fragments hold only what the runtime can execute";
   let description = [{
@@ -132,8 +173,9 @@ def VerifyRuntime : Pass<"pm-verify-runtime", "::mlir::ModuleOp"> {
     or in scratch; no instruction reads scratch that nothing in its body has
     written; what an instruction writes overlaps what it reads only where a
     kernel works in place; actions and calls name bodies and kernels that exist.
-    What a role sends on a channel another receives, the same micro-batches in
-    the same order, and the roles come to their end, side by side, with receives
+    What starts with an event starts once in a step, is waited for behind that,
+    and nothing touches its places between the two. What a role sends on a channel
+    another receives, the same micro-batches in the same order, and the roles come to their end, side by side, with receives
     that wait. Changes nothing.
   }];
 }

@@ -126,12 +126,14 @@ private:
   }
 
   Constant *operands(ArrayAttr places);
-  uint32_t communicator(ArrayAttr axes);
+  /// `lane` 1 is that of collectives that are started.
+  uint32_t communicator(ArrayAttr axes, uint32_t lane = 0);
   FailureOr<Constant *> gemm(pmrt::GemmOp op);
   /// `counts` has one entry for each operand.
   FailureOr<Constant *> collective(Operation *op, ArrayAttr axes,
                                    StringRef reduction, Type element,
-                                   ArrayRef<uint64_t> counts, uint64_t outer);
+                                   ArrayRef<uint64_t> counts, uint64_t outer,
+                                   uint32_t lane = 0);
   FailureOr<Constant *> allReduce(pmrt::AllReduceOp op);
   FailureOr<Constant *> allToAll(pmrt::AllToAllOp op);
   FailureOr<Constant *> permute(pmrt::PermuteOp op);
@@ -158,7 +160,7 @@ private:
   llvm::PointerType *pointer;
   llvm::StringMap<Constant *> strings;
   llvm::StringMap<uint32_t> bufferIndex, bodyIndex, kernelIndex;
-  llvm::DenseMap<Attribute, uint32_t> communicatorIndex;
+  llvm::DenseMap<std::pair<Attribute, uint32_t>, uint32_t> communicatorIndex;
   SmallVector<Constant *> communicators;
   llvm::GlobalVariable *kernelTable = nullptr;
   uint32_t sequence = 0;
@@ -179,9 +181,9 @@ llvm::Constant *TableBuilder::operands(ArrayAttr places) {
   return array(fields, "operands");
 }
 
-uint32_t TableBuilder::communicator(ArrayAttr axes) {
+uint32_t TableBuilder::communicator(ArrayAttr axes, uint32_t lane) {
   auto [it, isNew] =
-      communicatorIndex.try_emplace(axes, communicators.size());
+      communicatorIndex.try_emplace({axes, lane}, communicators.size());
   if (isNew) {
     SmallVector<Constant *> indices;
     std::string name;
@@ -192,7 +194,8 @@ uint32_t TableBuilder::communicator(ArrayAttr axes) {
         if (known.getName() == axis)
           indices.push_back(u32(i));
     }
-    communicators.push_back(record({string(name), u32(indices.size()), u32(0),
+    communicators.push_back(record({string(name), u32(indices.size()),
+                                    u32(lane),
                                     array(indices, "communicator_axes")}));
   }
   return it->second;
@@ -218,7 +221,7 @@ FailureOr<llvm::Constant *> TableBuilder::gemm(pmrt::GemmOp op) {
 FailureOr<llvm::Constant *>
 TableBuilder::collective(Operation *op, ArrayAttr axes, StringRef reduction,
                          Type element, ArrayRef<uint64_t> counts,
-                         uint64_t outer) {
+                         uint64_t outer, uint32_t lane) {
   auto type = dtype(op, element);
   if (failed(type))
     return failure();
@@ -232,7 +235,7 @@ TableBuilder::collective(Operation *op, ArrayAttr axes, StringRef reduction,
   SmallVector<Constant *> constants;
   for (uint64_t count : counts)
     constants.push_back(u64(count));
-  return global(record({u32(communicator(axes)), *type, u32(*kind),
+  return global(record({u32(communicator(axes, lane)), *type, u32(*kind),
                         u32(sequence++), array(constants, "counts"),
                         u64(outer)}),
                 "collective");
@@ -248,7 +251,7 @@ FailureOr<llvm::Constant *> TableBuilder::allReduce(pmrt::AllReduceOp op) {
   for (auto place : op.getPlaces().getAsRange<pmrt::PlaceAttr>())
     counts.push_back(place.getBytes() / size);
   return collective(op, op.getAxes(), op.getReduction(), op.getElementType(),
-                    counts, 1);
+                    counts, 1, /*lane=*/op.getEvent() ? 1 : 0);
 }
 
 FailureOr<llvm::Constant *> TableBuilder::allToAll(pmrt::AllToAllOp op) {
@@ -291,7 +294,7 @@ FailureOr<llvm::Constant *> TableBuilder::permute(pmrt::PermuteOp op) {
 }
 
 FailureOr<llvm::Constant *> TableBuilder::instruction(Operation &op) {
-  uint32_t opcode = 0, stream = 0;
+  uint32_t opcode = 0, stream = 0, event = 0;
   ArrayAttr places;
   FailureOr<Constant *> descriptor = null();
   if (auto gemmOp = dyn_cast<pmrt::GemmOp>(op)) {
@@ -306,7 +309,8 @@ FailureOr<llvm::Constant *> TableBuilder::instruction(Operation &op) {
         kernelTable->getValueType(), kernelTable, index);
   } else if (auto reduce = dyn_cast<pmrt::AllReduceOp>(op)) {
     opcode = PMRT_OP_ALL_REDUCE;
-    stream = 1;
+    stream = reduce.getEvent() ? 2 : 1;
+    event = reduce.getEvent().value_or(0);
     places = reduce.getPlaces();
     descriptor = allReduce(reduce);
   } else if (auto gather = dyn_cast<pmrt::AllGatherOp>(op)) {
@@ -335,6 +339,9 @@ FailureOr<llvm::Constant *> TableBuilder::instruction(Operation &op) {
     stream = 1;
     places = moved.getPlaces();
     descriptor = permute(moved);
+  } else if (auto wait = dyn_cast<pmrt::WaitOp>(op)) {
+    opcode = PMRT_OP_WAIT;
+    event = wait.getEvent();
   } else if (auto copy = dyn_cast<pmrt::CopyOp>(op)) {
     opcode = PMRT_OP_COPY;
     places = copy.getPlaces();
@@ -346,8 +353,8 @@ FailureOr<llvm::Constant *> TableBuilder::instruction(Operation &op) {
   }
   if (failed(descriptor))
     return failure();
-  return record({u32(opcode), u32(stream), u32(places.size()), u32(0),
-                 operands(places), *descriptor,
+  return record({u32(opcode), u32(stream), u32(places ? places.size() : 0),
+                 u32(event), places ? operands(places) : null(), *descriptor,
                  string(pm::getModelName(op.getLoc()))});
 }
 

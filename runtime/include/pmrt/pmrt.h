@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /// Raised whenever the layout or the meaning of anything below changes.
-#define PMRT_ABI_VERSION 4u
+#define PMRT_ABI_VERSION 5u
 
 /// The name of the exported `const pmrt_role` object.
 #define PMRT_ROLE_SYMBOL "pmrt_role_table"
@@ -84,7 +84,8 @@ typedef enum pmrt_opcode {
   PMRT_OP_ALL_TO_ALL = 8,     ///< descriptor: pmrt_all_to_all; before, after
   PMRT_OP_PERMUTE = 9,        ///< descriptor: pmrt_permute; own, received
   PMRT_OP_JUMP = 10,          ///< descriptor: pmrt_jump; no operand
-  PMRT_OP_SWITCH = 11         ///< descriptor: pmrt_jump; operand: the index
+  PMRT_OP_SWITCH = 11,        ///< descriptor: pmrt_jump; operand: the index
+  PMRT_OP_WAIT = 12           ///< no descriptor, no operand; `event`
 } pmrt_opcode;
 
 #define PMRT_MAX_BATCH_DIMS 4
@@ -203,11 +204,15 @@ typedef struct pmrt_jump {
   const uint64_t *targets;
 } pmrt_jump;
 
+/// A collective with an event only starts; it goes on beside the instructions that
+/// follow, and nothing touches its operands until a PMRT_OP_WAIT for the event,
+/// which stands behind it in the step. What is started runs in the order of the
+/// starts. An event belongs to one start, which runs once a step.
 typedef struct pmrt_instruction {
   uint32_t opcode; ///< pmrt_opcode
   uint32_t stream; ///< 0 compute, 1 and up communication
   uint32_t num_operands;
-  uint32_t reserved;
+  uint32_t event; ///< 0: none
   const pmrt_operand *operands;
   const void *descriptor;
   const char *location; ///< model location, e.g. "model.layers.3.mlp.up_proj"
@@ -253,11 +258,13 @@ typedef struct pmrt_action {
   uint32_t reserved;
 } pmrt_action;
 
-/// The mesh axes over which the members of a communicator differ.
+/// The mesh axes over which the members of a communicator differ. Collectives
+/// that are started have communicators of a lane of their own, so that their
+/// order is theirs alone.
 typedef struct pmrt_communicator {
   const char *name;
   uint32_t num_axes;
-  uint32_t reserved;
+  uint32_t lane; ///< 0: in the order of the instructions; 1: started
   const uint32_t *axes; ///< indices of mesh axes
 } pmrt_communicator;
 

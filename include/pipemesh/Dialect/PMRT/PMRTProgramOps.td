@@ -192,7 +192,10 @@ def PMRT_CallOp : PMRT_Instruction<"call"> {
 def PMRT_AllReduceOp : PMRT_Instruction<"all_reduce"> {
   let summary = "an all-reduce in place";
   let description = [{
-    One exchange of all places between the ranks that differ on `axes`.
+    One exchange of all places between the ranks that differ on `axes`. With an
+    `event` it only starts here and goes on beside what follows; nothing touches
+    its places until `pmrt.wait` for that event. What starts so runs in the order
+    of the starts, apart from the collectives that have no event.
 
     ```mlir
     pmrt.role @role_0 arena 1024 scratch 0 : 1024 {
@@ -203,8 +206,35 @@ def PMRT_AllReduceOp : PMRT_Instruction<"all_reduce"> {
     ```
   }];
   let arguments = (ins StrAttr:$reduction, StrArrayAttr:$axes,
-                       PMRT_PlaceArrayAttr:$places, TypeAttr:$element_type);
-  let assemblyFormat = "$reduction `over` $axes $places `:` $element_type attr-dict";
+                       PMRT_PlaceArrayAttr:$places, TypeAttr:$element_type,
+                       OptionalAttr<I64Attr>:$event);
+  let assemblyFormat = "$reduction `over` $axes $places `:` $element_type (`event` $event^)? attr-dict";
+}
+
+def PMRT_WaitOp : PMRT_Instruction<"wait"> {
+  let summary = "the end of a collective that was started";
+  let description = [{
+    Waits until the collective with this event is done. An event belongs to one
+    start of a step.
+
+    ```mlir
+    pmrt.role @role_0 arena 1024 scratch 64 : 64 {
+      pmrt.buffer @g offset 0 bytes 64 slots 1 stride 64 : tensor<16xf32>
+      pmrt.body @stage0_backward "backward" stage 0 {
+        pmrt.zero [#pmrt.place<write @g + 0 : 64>]
+        pmrt.all_reduce "sum" over ["dp"] [#pmrt.place<update @g + 0 : 64>] : f32 event 1
+      }
+      pmrt.body @stage0_update "update" stage 0 {
+        pmrt.wait 1
+        pmrt.zero [#pmrt.place<write @g + 0 : 64>]
+      }
+      pmrt.action @stage0_backward micro_batch 0
+      pmrt.action @stage0_update micro_batch 0
+    }
+    ```
+  }];
+  let arguments = (ins I64Attr:$event);
+  let assemblyFormat = "$event attr-dict";
 }
 
 class PMRT_DimCollective<string mnemonic> : PMRT_Instruction<mnemonic> {
