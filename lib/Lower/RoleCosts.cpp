@@ -101,6 +101,8 @@ void Counter::addCollective(Operation &op, StringRef kind, ArrayAttr axes,
   exchange.wireBytes = wireBytesOf(op, operandBytes, exchange.groupSize);
   exchange.runs = runs;
   exchange.runsAreKnown = known;
+  if (auto reduce = dyn_cast<pmrt::AllReduceOp>(op))
+    exchange.isStarted = reduce.getEvent().has_value();
   exchange.module = pm::getModelName(op.getLoc()).str();
   exchange.fragment = body.getKind().str();
   costs.exchanges.push_back(std::move(exchange));

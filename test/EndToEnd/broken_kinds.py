@@ -331,7 +331,7 @@ def gradient_read_while_it_is_summed(b):
         if found[2].event == event)
     waiter.instructions = waiter.instructions[at_wait + 1]
     waiter.num_instructions -= at_wait + 1
-    return ["race: role 0, '" + waiter.name, "touches '",
+    return ["race: role 0, '", "touches '",
             f"which is on its way until event {event} is waited for; it was "
             "started by " + place(body, number), at(start)]
 

@@ -29,6 +29,8 @@ struct Exchange {
   /// Whether `runs` is right: loops of unknown length count once, and so do all
   /// branches of a choice.
   bool runsAreKnown = true;
+  /// Whether it goes on beside what follows.
+  bool isStarted = false;
   /// The model location, that of the first operand where there are several.
   std::string module;
   /// The kind of the fragment that holds it; the one that makes the value of a

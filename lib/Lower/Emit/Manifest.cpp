@@ -126,16 +126,19 @@ static json::Array communicationArray(const RoleCosts &costs) {
     json::Array axes;
     for (const std::string &axis : exchange.axes)
       axes.push_back(axis);
-    list.push_back(json::Object{{"kind", exchange.kind},
-                                {"axes", std::move(axes)},
-                                {"group_size", exchange.groupSize},
-                                {"operands", exchange.operands},
-                                {"operand_bytes", exchange.operandBytes},
-                                {"wire_bytes", exchange.wireBytes},
-                                {"runs", exchange.runs},
-                                {"runs_known", exchange.runsAreKnown},
-                                {"module", exchange.module},
-                                {"fragment", exchange.fragment}});
+    json::Object entry{{"kind", exchange.kind},
+                       {"axes", std::move(axes)},
+                       {"group_size", exchange.groupSize},
+                       {"operands", exchange.operands},
+                       {"operand_bytes", exchange.operandBytes},
+                       {"wire_bytes", exchange.wireBytes},
+                       {"runs", exchange.runs},
+                       {"runs_known", exchange.runsAreKnown},
+                       {"module", exchange.module},
+                       {"fragment", exchange.fragment}};
+    if (exchange.isStarted)
+      entry["beside"] = true;
+    list.push_back(std::move(entry));
   }
   return list;
 }
