@@ -4,9 +4,12 @@
 
 #include "core/File.h"
 #include "host/Collective.h"
+#include "host/Sync.h"
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -19,13 +22,16 @@ namespace pipemesh::runtime {
 
 namespace {
 
-constexpr char magic[8] = {'P', 'M', 'F', 'L', 'I', 'G', 'H', '1'};
+constexpr char magic[8] = {'P', 'M', 'F', 'L', 'I', 'G', 'H', '2'};
 
 /// What lies in the file.
 struct Image {
   char magic[8];
   int64_t rank, process;
   char who[128], hash[128];
+  uint64_t readAt; ///< of a copy that was sent: when it was taken
+  int64_t processState; ///< the same
+  Record activity;
   std::atomic<uint64_t> count; ///< of entries so far
   alignas(64) FlightEntry entries[FlightRecorder::capacity];
 };
@@ -82,6 +88,7 @@ FlightRecorder::FlightRecorder(const std::string &path, int64_t rank,
   std::memcpy(image.magic, magic, sizeof(magic));
   image.rank = rank;
   image.process = getpid();
+  new (&image.activity) Record;
   who.copy(image.who, sizeof(image.who) - 1);
   hash.copy(image.hash, sizeof(image.hash) - 1);
 }
@@ -95,6 +102,10 @@ FlightEntry &FlightRecorder::begin(const FlightEntry &entry) {
   place = entry;
   image.count.store(count + 1, std::memory_order_release);
   return place;
+}
+
+Record &FlightRecorder::activity() const {
+  return static_cast<Image *>(memory)->activity;
 }
 
 //===----------------------------------------------------------------------===//
@@ -111,62 +122,51 @@ template <size_t size> static std::string fieldText(const char (&field)[size]) {
   return std::string(field, strnlen(field, size));
 }
 
-FlightLog readFlight(const std::string &path) {
-  MappedFile mapped(path, "flight record");
-  const auto *image = reinterpret_cast<const Image *>(mapped.data());
-  if (mapped.size() != sizeof(Image) ||
-      std::memcmp(image->magic, magic, sizeof(magic)) != 0)
-    fail("'", path, "' is no flight record of this release of pmrun");
-  FlightLog log{image->rank,
-                image->process,
-                fieldText(image->who),
-                fieldText(image->hash),
-                {}};
-  uint64_t count = image->count.load(std::memory_order_acquire);
+/// State of a process of this machine.
+static char stateOf(int64_t process) {
+  std::ifstream file(cat("/proc/", process, "/stat"));
+  std::string text;
+  std::getline(file, text);
+  // It stands behind the name, which is in parentheses.
+  size_t name = text.rfind(')');
+  return name == std::string::npos || name + 2 >= text.size() ? 'X'
+                                                              : text[name + 2];
+}
+
+static FlightLog logOf(const Image &image) {
+  FlightLog log;
+  log.rank = image.rank;
+  log.process = image.process;
+  log.who = fieldText(image.who);
+  log.hash = fieldText(image.hash);
+  log.fromElsewhere = image.readAt != 0;
+  log.readAt = log.fromElsewhere ? image.readAt : nanoseconds();
+  log.processState = log.fromElsewhere ? static_cast<char>(image.processState)
+                                       : stateOf(image.process);
+  log.activity = image.activity.read();
+  uint64_t count = image.count.load(std::memory_order_acquire);
   uint64_t kept = std::min(count, FlightRecorder::capacity);
   for (uint64_t i = count - kept; i < count; ++i) {
-    FlightEntry entry = image->entries[i % FlightRecorder::capacity];
+    FlightEntry entry = image.entries[i % FlightRecorder::capacity];
     entry.place[sizeof(entry.place) - 1] = 0;
     log.entries.push_back(entry);
   }
   return log;
 }
 
-std::string processText(const std::string &path) {
-  int64_t process = 0;
-  try {
-    process = readFlight(path).process;
-  } catch (const Error &) {
-    return "";
-  }
-  std::ifstream file(cat("/proc/", process, "/stat"));
-  std::string text;
-  std::getline(file, text);
-  // The state stands behind the name, which is in parentheses.
-  size_t name = text.rfind(')');
-  char state = name == std::string::npos || name + 2 >= text.size()
-                   ? 'X'
-                   : text[name + 2];
-  return state == 'X' || state == 'Z'   ? ", its process is gone"
-         : state == 'T' || state == 't' ? ", its process is stopped"
-                                        : "";
+FlightLog FlightRecorder::log() const {
+  return logOf(*static_cast<const Image *>(memory));
 }
 
-std::string axesOf(const FlightEntry &entry) {
-  std::string place = fieldText(entry.place);
-  return place.substr(0, place.find(" at "));
+static bool isImage(const void *data, size_t size) {
+  return size == sizeof(Image) && std::memcmp(data, magic, sizeof(magic)) == 0;
 }
 
-uint64_t lastCollective(const std::string &path, const std::string &axes) {
-  try {
-    FlightLog log = readFlight(path);
-    for (size_t i = log.entries.size(); i-- > 0;)
-      if (log.entries[i].run && axesOf(log.entries[i]) == axes)
-        return log.entries[i].run;
-  } catch (const Error &) {
-    // There is nothing to tell then.
-  }
-  return 0;
+FlightLog readFlight(const std::string &path) {
+  MappedFile mapped(path, "flight record");
+  if (!isImage(mapped.data(), mapped.size()))
+    fail("'", path, "' is no flight record of this release of pmrun");
+  return logOf(*reinterpret_cast<const Image *>(mapped.data()));
 }
 
 std::optional<FlightEntry> lastFlight(const std::string &path) {
@@ -178,6 +178,54 @@ std::optional<FlightEntry> lastFlight(const std::string &path) {
     // There is nothing to tell then.
   }
   return std::nullopt;
+}
+
+std::string packFlight(const std::string &path) {
+  std::string bytes;
+  try {
+    MappedFile mapped(path, "flight record");
+    if (!isImage(mapped.data(), mapped.size()))
+      return "";
+    bytes.assign(reinterpret_cast<const char *>(mapped.data()), mapped.size());
+  } catch (const Error &) {
+    return "";
+  }
+  int64_t process;
+  std::memcpy(&process, bytes.data() + offsetof(Image, process),
+              sizeof(process));
+  uint64_t now = nanoseconds();
+  int64_t state = stateOf(process);
+  std::memcpy(bytes.data() + offsetof(Image, readAt), &now, sizeof(now));
+  std::memcpy(bytes.data() + offsetof(Image, processState), &state,
+              sizeof(state));
+  return bytes;
+}
+
+void unpackFlight(const std::string &bytes, const std::string &folder,
+                  int64_t rank) {
+  if (!isImage(bytes.data(), bytes.size()))
+    fail("what came of rank ", rank,
+         " is no flight record of this release of pmrun");
+  // Under its name when it is whole: a reader may be there.
+  std::string path = flightPath(folder, rank), part = path + ".part";
+  std::ofstream file(part, std::ios::binary);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file || std::rename(part.c_str(), path.c_str()) != 0)
+    fail("cannot write '", path, "'");
+}
+
+std::string processText(const FlightLog &log) {
+  switch (log.processState) {
+  case 'X':
+  case 'Z':
+    return ", its process is gone";
+  case 'T':
+  case 't':
+    return ", its process is stopped";
+  default:
+    return "";
+  }
 }
 
 } // namespace pipemesh::runtime

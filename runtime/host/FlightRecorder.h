@@ -10,8 +10,8 @@
 #define PIPEMESH_RUNTIME_HOST_FLIGHTRECORDER_H
 
 #include "core/Error.h"
+#include "host/Record.h"
 
-#include <atomic>
 #include <optional>
 
 namespace pipemesh::runtime {
@@ -43,6 +43,20 @@ std::string entryText(const FlightEntry &entry);
 /// The same with step, micro-batch, elements and type.
 std::string entryDetails(const FlightEntry &entry);
 
+/// What a file holds.
+struct FlightLog {
+  int64_t rank = 0;
+  int64_t process = 0; ///< its number, on its machine
+  std::string who, hash;
+  RecordedActivity activity;
+  /// nanoseconds() of its machine when it was read there.
+  uint64_t readAt = 0;
+  /// State of the process by then, as in /proc: 'T' stopped, 'X' gone.
+  char processState = 'R';
+  bool fromElsewhere = false;       ///< sent by another process
+  std::vector<FlightEntry> entries; ///< oldest first
+};
+
 class FlightRecorder {
 public:
   static constexpr uint64_t capacity = 4096;
@@ -59,16 +73,14 @@ public:
   /// Writes an entry over the oldest one; returns it, to set its end.
   FlightEntry &begin(const FlightEntry &entry);
 
+  /// What the rank is doing, in the same file.
+  Record &activity() const;
+
+  /// What the file holds.
+  FlightLog log() const;
+
 private:
   void *memory = nullptr; ///< a whole file
-};
-
-/// What a file holds.
-struct FlightLog {
-  int64_t rank = 0;
-  int64_t process = 0; ///< its number, on its machine
-  std::string who, hash;
-  std::vector<FlightEntry> entries; ///< oldest first
 };
 
 /// "DIR/rank-3.flight".
@@ -77,18 +89,20 @@ std::string flightPath(const std::string &folder, int64_t rank);
 /// Throws an Error that names the file when it is not one of a recorder.
 FlightLog readFlight(const std::string &path);
 
-/// The axes of a collective.
-std::string axesOf(const FlightEntry &entry);
+/// The bytes of a file for another machine, with the time and the state of the
+/// process in them; "" where there is none.
+std::string packFlight(const std::string &path);
 
-/// The number of the last collective over these axes that a file knows of; 0
-/// where there is none, or no such file.
-uint64_t lastCollective(const std::string &path, const std::string &axes);
-
-/// ", its process is gone", ", its process is stopped", or "".
-std::string processText(const std::string &path);
+/// Writes such bytes as the record of a rank. Throws an Error when they are
+/// none.
+void unpackFlight(const std::string &bytes, const std::string &folder,
+                  int64_t rank);
 
 /// The last entry of a file; nothing where there is none or it cannot be read.
 std::optional<FlightEntry> lastFlight(const std::string &path);
+
+/// ", its process is gone", ", its process is stopped", or "".
+std::string processText(const FlightLog &log);
 
 } // namespace pipemesh::runtime
 

@@ -2,11 +2,11 @@
 
 #include "host/Job.h"
 
+#include "host/Diagnosis.h"
 #include "host/ThreadTransport.h"
 
 #include <cstring>
 #include <new>
-#include <set>
 #include <utility>
 
 namespace pipemesh::runtime {
@@ -14,6 +14,7 @@ namespace pipemesh::runtime {
 Job::Job(const Bundle &bundle, const HostOptions &given,
          std::shared_ptr<Transport> givenTransport)
     : bundle(bundle), flightFolder(given.flightFolder),
+      deadline(given.deadline),
       transport(std::move(givenTransport)) {
   HostOptions options = given;
   options.bundleHash = manifest().hash;
@@ -49,7 +50,7 @@ Job::Job(const Bundle &bundle, const HostOptions &given,
                                            aborted, spin));
     ranks.back()->onLate = [this](Rank &late,
                                   const std::vector<int64_t> &absent) {
-      transport->end(cat(lateText(late, absent), whereToRead()), lateStatus);
+      endLate(late.number(), absent);
     };
   }
   for (int64_t i = 0; i < localSize(); ++i)
@@ -112,12 +113,17 @@ void Job::rethrow(const std::exception_ptr &thrown, int64_t rank) {
   }
 }
 
-void Job::run(const std::function<void(Rank &)> &function) {
+void Job::run(const std::function<void(Rank &)> &function, bool isStep) {
   work = &function;
   busy.store(static_cast<uint32_t>(ranks.size()));
   uint32_t done = finished.load();
   advance(started, startSleepers);
-  waitWhileEqual(finished, done, finishSleepers, 0);
+  constexpr uint64_t look = 100'000'000u;
+  if (isStep && deadline && localSize() > 1)
+    waitWhileEqual(finished, done, finishSleepers, 0,
+                   std::min(deadline, look), [this] { endWhenLate(); });
+  else
+    waitWhileEqual(finished, done, finishSleepers, 0);
   int64_t rank = failedRank.load();
   if (rank < 0)
     return;
@@ -137,13 +143,13 @@ void Job::run(const std::function<void(Rank &)> &function) {
 }
 
 void Job::onEveryRank(const std::function<void(Rank &)> &function) {
-  agree([&] { run(function); });
+  agree([&] { run(function, /*isStep=*/false); });
 }
 
 void Job::stepEveryRank(const std::function<void(Rank &)> &function) {
   bool single = localSize() == size();
   try {
-    run(function);
+    run(function, /*isStep=*/true);
   } catch (const NonFiniteLoss &) {
     // All ranks have left the step at the same place.
     if (!single)
@@ -154,10 +160,18 @@ void Job::stepEveryRank(const std::function<void(Rank &)> &function) {
       throw;
     auto *told = dynamic_cast<const Error *>(&error);
     int status = told ? told->status() : failedStatus;
-    transport->end(cat(error.what(),
-                       status == mismatchStatus ? whereToRead() : ""),
-                   status);
+    transport->end({error.what(),
+                    status,
+                    -1,
+                    {},
+                    status == mismatchStatus ? flightFolder : ""});
   }
+}
+
+void Job::checkReceived() {
+  std::string text = transport->leftOver();
+  if (!text.empty())
+    throw AgreedError(text, mismatchStatus);
 }
 
 void Job::agree(const std::function<void()> &function) {
@@ -270,131 +284,38 @@ std::vector<std::string> Job::gatherTexts(const std::string &own) const {
 // Messages of a job that stands still
 //===----------------------------------------------------------------------===//
 
-/// "30 s", "0.2 s".
-static std::string secondsText(uint64_t nanoseconds) {
-  uint64_t tenths = (nanoseconds + 50'000'000u) / 100'000'000u;
-  return tenths >= 100 ? cat(tenths / 10, " s")
-                       : cat(tenths / 10, ".", tenths % 10, " s");
-}
-
-std::string Job::activity(int64_t rank) const {
-  const Record *record = transport->record(rank);
-  if (!record)
-    return "is on another machine";
-  int64_t step = record->step.load();
-  uint32_t action = record->action.load();
-  uint32_t instruction = record->instruction.load();
-  uint32_t state = record->state.load();
-  std::string since = secondsText(nanoseconds() - record->since.load());
-  if (step < 0)
-    return "has not begun a step";
-  if (state == Record::Idle)
-    return cat("is done with step ", step, " since ", since);
-  std::string verb = cat(
-      state == Record::Waiting ? "waits for " : "has been for ", since, " in ");
-  if (action == Record::vote)
-    return cat(verb, "the check before the update (step ", step, ")");
-  const Program &program = *programs[manifest().mesh.role(rank)];
-  if (action >= program.role.num_actions)
-    return cat("is in step ", step);
-  const pmrt_action &entry = program.role.actions[action];
-  if (entry.kind != PMRT_RUN)
-    return cat(verb, entry.kind == PMRT_SEND ? "the send" : "the receive",
-               " of '", program.info.buffers[entry.index].name, "' ",
-               entry.kind == PMRT_SEND ? "to " : "from ",
-               manifest().mesh.describe(manifest().mesh.peer(rank, entry.peer)),
-               " (micro-batch ", entry.micro_batch, ", step ", step, ")");
-  const pmrt_body &body = program.role.bodies[entry.index];
-  std::string place = cat(" (fragment '", body.name, "', micro-batch ",
-                          entry.micro_batch, ", step ", step, ")");
-  if (instruction >= body.num_instructions)
-    return cat(verb, "'", body.name, "'", place);
-  return cat(verb, describe(body.instructions[instruction]), place);
-}
-
-std::string Job::whereToRead() const {
-  return flightFolder.empty() ? ""
-                              : cat("; pmrun --read-flight=", flightFolder,
-                                    " shows what all did last");
-}
-
-std::string Job::lastOf(int64_t rank) const {
-  if (flightFolder.empty())
-    return "";
-  std::optional<FlightEntry> last = lastFlight(flightPath(flightFolder, rank));
-  return last ? cat(", its last was ", entryText(*last),
-                    last->end ? "" : ", which it is in")
-              : "";
-}
-
-std::vector<int64_t> Job::awaitedBy(int64_t rank) const {
-  const Mesh &mesh = manifest().mesh;
-  const Record *record = transport->record(rank);
-  if (!record || record->state.load() != Record::Waiting)
-    return {};
-  std::vector<int64_t> awaited;
-  uint32_t index = record->action.load();
-  if (index == Record::vote) {
-    for (int64_t other = 0; other < size(); ++other)
-      if (const Record *theirs = transport->record(other);
-          theirs && (theirs->action.load() != Record::vote ||
-                     theirs->step.load() < record->step.load()))
-        awaited.push_back(other);
-    return awaited;
-  }
-  const Program &program = *programs[mesh.role(rank)];
-  if (index >= program.role.num_actions)
-    return {};
-  const pmrt_action &action = program.role.actions[index];
-  if (action.kind == PMRT_RECEIVE)
-    return {mesh.peer(rank, action.peer)};
-  uint32_t number = record->instruction.load();
-  const pmrt_body &body = program.role.bodies[action.index];
-  if (action.kind != PMRT_RUN || number >= body.num_instructions ||
-      flightFolder.empty())
-    return {};
-  const pmrt_instruction *awaits = &body.instructions[number];
-  if (awaits->opcode == PMRT_OP_WAIT)
-    awaits = program.startOf(awaits->event);
-  if (!awaits || !isCollective(*awaits))
-    return {};
-  // Who has come to fewer collectives over these axes than this rank.
-  const pmrt_communicator &communicator =
-      program.role.communicators[communicatorOf(*awaits)];
-  std::string lane = laneText(mesh, communicator);
-  uint64_t own = lastCollective(flightPath(flightFolder, rank), lane);
-  std::vector<uint32_t> axes(communicator.axes,
-                             communicator.axes + communicator.num_axes);
-  for (int64_t other : mesh.group(rank, axes))
-    if (lastCollective(flightPath(flightFolder, other), lane) < own)
-      awaited.push_back(other);
-  return awaited;
-}
-
-std::string Job::lateText(const Rank &rank,
-                          const std::vector<int64_t> &absent) const {
-  const Mesh &mesh = manifest().mesh;
-  std::string text =
-      cat(mesh.describe(rank.number()), " ", activity(rank.number()),
-          ", longer than --deadline; absent: ");
-  // Whoever waits leads to those that it waits for.
-  std::vector<int64_t> listed = absent;
-  std::set<int64_t> seen(absent.begin(), absent.end());
-  seen.insert(rank.number());
-  for (size_t i = 0; i < listed.size(); ++i) {
-    text += cat(i ? "; " : "", mesh.describe(listed[i]), ", which ",
-                activity(listed[i]));
-    std::vector<int64_t> awaited = awaitedBy(listed[i]);
-    for (size_t k = 0; k < awaited.size(); ++k) {
-      text += cat(k ? " and " : " without ", "rank ", awaited[k]);
-      if (seen.insert(awaited[k]).second)
-        listed.push_back(awaited[k]);
+void Job::endLate(int64_t rank, const std::vector<int64_t> &absent) {
+  Diagnosis diagnosis(bundle, [&](int64_t other) -> std::optional<FlightLog> {
+    for (auto &each : ranks)
+      if (each->number() == other)
+        return each->flightLog();
+    try {
+      return readFlight(flightPath(flightFolder, other));
+    } catch (const Error &) {
+      return std::nullopt;
     }
-    text += lastOf(listed[i]);
-    if (!flightFolder.empty())
-      text += processText(flightPath(flightFolder, listed[i]));
+  });
+  transport->end({diagnosis.lateText(rank, absent), lateStatus, rank, absent,
+                  flightFolder});
+}
+
+void Job::endWhenLate() {
+  // The rank that came first to the end of the step waits for the others.
+  Rank *waiting = nullptr;
+  uint64_t since = UINT64_MAX;
+  std::vector<int64_t> absent;
+  for (auto &rank : ranks) {
+    RecordedActivity now = rank->activity();
+    if (now.state != Record::Idle)
+      absent.push_back(rank->number());
+    else if (now.since < since) {
+      waiting = rank.get();
+      since = now.since;
+    }
   }
-  return text;
+  uint64_t now = nanoseconds();
+  if (waiting && !absent.empty() && now > since && now - since >= deadline)
+    endLate(waiting->number(), absent);
 }
 
 } // namespace pipemesh::runtime

@@ -48,6 +48,10 @@ public:
   /// processes, other than a NonFiniteLoss, ends the job.
   void stepEveryRank(const std::function<void(Rank &)> &work);
 
+  /// Throws where a rank has not received all that others sent it in the steps
+  /// so far. Collective.
+  void checkReceived();
+
   /// Calls `work` in every process. Where it throws an Error in one of them,
   /// all throw it. Collective.
   void agree(const std::function<void()> &work);
@@ -74,28 +78,18 @@ public:
   /// rank 0. Collective.
   std::vector<std::string> gatherTexts(const std::string &own) const;
 
-  /// What a rank does, for messages: "waits in receive of 'x' from rank 2".
-  std::string activity(int64_t rank) const;
-
-  /// The ranks that one which waits is waiting for.
-  std::vector<int64_t> awaitedBy(int64_t rank) const;
-
-  /// ", its last was receive #88 of 'x' from rank 1", or "".
-  std::string lastOf(int64_t rank) const;
-
-  /// "rank 3 (dp=1) waits for 30 s in ...; absent: ...".
-  std::string lateText(const Rank &rank,
-                       const std::vector<int64_t> &absent) const;
-
 private:
-  /// "; pmrun --read-flight=... shows ...", or "".
-  std::string whereToRead() const;
+  /// Ends the job because a rank has waited too long.
+  [[noreturn]] void endLate(int64_t rank, const std::vector<int64_t> &absent);
+  /// The same where one has waited too long behind a step.
+  void endWhenLate();
   void loop(int64_t index);
-  void run(const std::function<void(Rank &)> &function);
+  void run(const std::function<void(Rank &)> &function, bool isStep);
   [[noreturn]] void rethrow(const std::exception_ptr &thrown, int64_t rank);
 
   const Bundle &bundle;
   std::string flightFolder;
+  uint64_t deadline;
   std::shared_ptr<Transport> transport;
   std::vector<std::unique_ptr<Program>> programs;
   std::atomic<bool> aborted{false};

@@ -27,7 +27,7 @@ Rank::Rank(const Program &program, const Mesh &mesh, int64_t rank,
                    ? ""
                    : flightPath(options.flightFolder, rank),
                rank, mesh.describe(rank), options.bundleHash),
-      record(transport.record(rank) ? *transport.record(rank) : unread),
+      record(recorder.activity()),
       coordinates(mesh.coordinates(rank)) {
   for (Group *group : this->groups) {
     const std::vector<int64_t> &members = group->members();
@@ -138,6 +138,7 @@ void Rank::beginStep() {
 
 void Rank::runStep(int64_t step) {
   record.step.store(step, std::memory_order_relaxed);
+  record.set(Record::none, Record::none, Record::Running, nanoseconds());
   beginStep();
   for (uint64_t action = 0; action <= program.role.num_actions; ++action) {
     if (votes && action == program.voteAt)
@@ -303,14 +304,14 @@ void Rank::start(uint32_t action, const pmrt_instruction &instruction,
 void Rank::runTransfer(uint64_t index) {
   const pmrt_action &action = program.role.actions[index];
   stopWhenAsked();
-  if (!comesToCommunication()) {
-    ++counts.actions[index];
-    return;
-  }
   uint64_t begin = nanoseconds(), waited = 0;
   bool send = action.kind == PMRT_SEND;
   record.set(static_cast<uint32_t>(index), Record::none,
              send ? Record::Running : Record::Waiting, begin);
+  if (!comesToCommunication()) {
+    ++counts.actions[index];
+    return;
+  }
   int64_t peer = mesh.peer(rank, action.peer);
   std::byte *place = slot(action.index, action.micro_batch);
   const pmrt_buffer &buffer = program.role.buffers[action.index];

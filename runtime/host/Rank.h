@@ -100,6 +100,11 @@ public:
   void allocate();
 
   int64_t number() const { return rank; }
+
+  /// What the rank is doing, and what it exchanged last too.
+  RecordedActivity activity() const { return recorder.activity().read(); }
+  FlightLog flightLog() const { return recorder.log(); }
+
   const Program &getProgram() const { return program; }
 
   /// Called after each action with its index in the role's order.
@@ -195,7 +200,6 @@ private:
   Patience patience;
   FlightRecorder recorder;
   std::unique_ptr<ShorterCollective> shorter; ///< what a fault brings
-  Record unread; ///< where the transport has no place for it
   Record &record;
   std::vector<void *> operands;
   std::vector<int64_t> coordinates;

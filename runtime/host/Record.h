@@ -13,7 +13,9 @@
 
 namespace pipemesh::runtime {
 
-/// Numbers only, so that it can lie in memory that processes share.
+struct RecordedActivity;
+
+/// Numbers only, so that it can lie in a file that other processes map.
 struct alignas(64) Record {
   enum State : uint32_t { Idle, Running, Waiting };
 
@@ -34,9 +36,26 @@ struct alignas(64) Record {
     state.store(newState, std::memory_order_relaxed);
     since.store(now, std::memory_order_relaxed);
   }
+
+  RecordedActivity read() const;
 };
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
+
+/// What a record said at one time.
+struct RecordedActivity {
+  int64_t step = -1;
+  uint32_t action = Record::none, instruction = Record::none;
+  uint32_t state = Record::Idle;
+  uint64_t since = 0;
+
+  bool isVote() const { return action == Record::vote; }
+};
+
+inline RecordedActivity Record::read() const {
+  return {step.load(), action.load(), instruction.load(), state.load(),
+          since.load()};
+}
 
 } // namespace pipemesh::runtime
 

@@ -273,6 +273,11 @@ uint64_t MessageQueue::receive(const Parcel &parcel, void *data,
   return waited;
 }
 
+size_t MessageQueue::size() {
+  std::lock_guard lock(mutex);
+  return waiting.size();
+}
+
 void MessageQueue::abort() {
   aborted.store(true);
   advance(events, sleepers);
@@ -290,7 +295,7 @@ void MessageQueue::reset() {
 //===----------------------------------------------------------------------===//
 
 ThreadTransport::ThreadTransport(int64_t count, int spin)
-    : spin(spin), records(count), everyone(static_cast<uint32_t>(count), spin) {
+    : spin(spin), everyone(static_cast<uint32_t>(count), spin) {
   for (int64_t rank = 0; rank < count; ++rank) {
     ranks.push_back(rank);
     votes.push_back(std::make_unique<std::atomic<uint64_t>>(0));
@@ -363,14 +368,22 @@ void ThreadTransport::abort() {
     entry.second->abort();
 }
 
-void ThreadTransport::end(const std::string &message, int status) {
+std::string ThreadTransport::leftOver() {
+  std::lock_guard lock(mutex);
+  for (auto &[ends, queue] : queues)
+    if (size_t count = queue->size())
+      return leftOverText(std::get<0>(ends), std::get<1>(ends), count);
+  return "";
+}
+
+void ThreadTransport::end(const JobEnd &reason) {
   // Several ranks give up at the same time; the first one says so.
   if (ended.exchange(true))
     while (true)
       pause();
-  std::fprintf(stderr, "pmrun: error: %s\n", message.c_str());
+  std::fprintf(stderr, "pmrun: error: %s\n", reason.text().c_str());
   std::fflush(nullptr);
-  _exit(status);
+  _exit(reason.status);
 }
 
 void ThreadTransport::reset() {

@@ -73,6 +73,8 @@ public:
                    const Patience &patience);
   void abort();
   void reset();
+  /// Number of messages that wait to be received.
+  size_t size();
 
 private:
   struct Message {
@@ -108,15 +110,14 @@ public:
     return {text};
   }
   void moveToFirst(int64_t, void *, uint64_t) override {}
-  Record *record(int64_t rank) override { return &records[rank]; }
-  [[noreturn]] void end(const std::string &message, int status) override;
+  [[noreturn]] void end(const JobEnd &reason) override;
+  std::string leftOver() override;
 
 private:
   MessageQueue &queue(const Channel &channel);
 
   const int spin;
   std::vector<int64_t> ranks;
-  std::vector<Record> records;
   std::atomic<bool> ended{false};
   /// By members and lane.
   std::map<std::pair<std::vector<int64_t>, uint32_t>,

@@ -21,6 +21,18 @@ void checkParcel(const Parcel &come, const Parcel &wanted, int64_t sender) {
     refuse(come.bytes, " bytes against ", wanted.bytes);
 }
 
+std::string JobEnd::whereToRead(const std::string &folder) {
+  return folder.empty() ? ""
+                        : cat("; pmrun --read-flight=", folder,
+                              " shows what all did last");
+}
+
+std::string leftOverText(int64_t sender, int64_t receiver, uint64_t count) {
+  return cat("rank ", receiver, " has not received ", count,
+             count == 1 ? " message" : " messages", " of rank ", sender,
+             "; what it computed is not to be trusted");
+}
+
 void agree(Transport &transport, const std::function<void()> &work) {
   std::string problem;
   try {

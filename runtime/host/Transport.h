@@ -12,7 +12,6 @@
 
 #include "core/Error.h"
 #include "core/Mesh.h"
-#include "host/Record.h"
 #include "host/Sync.h"
 #include "host/ThreadPool.h"
 #include "pmrt/pmrt.h"
@@ -75,6 +74,23 @@ struct Parcel {
 /// what is received.
 void checkParcel(const Parcel &come, const Parcel &wanted, int64_t sender);
 
+/// Of messages that were sent and not received.
+std::string leftOverText(int64_t sender, int64_t receiver, uint64_t count);
+
+/// Why a job is ended.
+struct JobEnd {
+  std::string message;
+  int status = failedStatus;
+  /// The rank that has waited too long, and for whom.
+  int64_t late = -1;
+  std::vector<int64_t> absent;
+  std::string flight; ///< folder of the flight records; empty: not worth a look
+
+  std::string text() const { return message + whereToRead(flight); }
+  /// "; pmrun --read-flight=DIR shows what all did last", or "".
+  static std::string whereToRead(const std::string &folder);
+};
+
 class Transport {
 public:
   virtual ~Transport() = default;
@@ -125,11 +141,19 @@ public:
   /// is read there and written here, and not used by others.
   virtual void moveToFirst(int64_t rank, void *data, uint64_t bytes) = 0;
 
-  /// What a rank does right now; null where that cannot be seen from here.
-  virtual Record *record(int64_t rank) = 0;
-
   /// Prints a message and ends the whole job, whatever its ranks do.
-  [[noreturn]] virtual void end(const std::string &message, int status) = 0;
+  [[noreturn]] virtual void end(const JobEnd &reason) = 0;
+
+  /// What the ranks of this process have sent or received and their peers have
+  /// not received or sent; "" behind steps that ran as they should. Collective.
+  virtual std::string leftOver() = 0;
+
+  /// Asked by `end` first, where it is set: true when the message has been
+  /// printed for the whole job.
+  std::function<bool(const JobEnd &)> tellAll;
+
+  /// Of waits in the control plane.
+  Patience patience;
 
   /// Whether this process has rank 0, and speaks for all.
   bool isFirst() const { return localRanks().front() == 0; }

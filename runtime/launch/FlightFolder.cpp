@@ -16,14 +16,14 @@ namespace fs = std::filesystem;
 
 FlightFolder::FlightFolder(const Options &options, Transport *transport)
     : folder(options.flightRecorder), stays(!folder.empty()) {
-  auto choose = [&] {
-    const char *given = std::getenv("TMPDIR");
-    std::random_device random;
-    if (!stays)
-      folder = (fs::path(given && *given ? given : "/tmp") /
-                cat("pmrun-flight-", getpid(), "-", random()))
-                   .string();
-  };
+  std::random_device random;
+  std::string name = cat("pmrun-flight-", getpid(), "-", random());
+  // Processes of one machine share the folder; each machine has its own.
+  if (transport)
+    name = transport->exchange(name)[0];
+  const char *given = std::getenv("TMPDIR");
+  if (!stays)
+    folder = (fs::path(given && *given ? given : "/tmp") / name).string();
   auto make = [&] {
     std::error_code error;
     fs::create_directories(folder, error);
@@ -31,13 +31,10 @@ FlightFolder::FlightFolder(const Options &options, Transport *transport)
       fail("cannot make the folder of flight records '", folder,
            "': ", error.message(), "; --flight-recorder=DIR names another one");
   };
-  choose();
-  if (!transport) {
+  if (transport)
+    agree(*transport, make);
+  else
     make();
-    return;
-  }
-  folder = transport->exchange(folder)[0];
-  agree(*transport, make);
 }
 
 FlightFolder::~FlightFolder() {
@@ -61,27 +58,30 @@ std::string flightTable(const std::string &folder) {
     fail("there is no flight record in '", folder, "'");
   std::sort(logs.begin(), logs.end(),
             [](auto &a, auto &b) { return a.rank < b.rank; });
-  // A clock of the machine, that all its ranks read.
-  uint64_t last = 0;
+  // A clock of the machine, that all its ranks read; those of others count to
+  // the time at which their records were asked for.
+  uint64_t here = 0;
   for (const FlightLog &log : logs)
     for (const FlightEntry &entry : log.entries)
-      last = std::max({last, entry.begin, entry.end});
+      if (!log.fromElsewhere)
+        here = std::max({here, entry.begin, entry.end});
   std::string text = cat("bundle ", logs[0].hash, "; seconds before the last "
                                                   "time in any record\n");
-  auto before = [&](uint64_t time) {
+  auto before = [](uint64_t last, uint64_t time) {
     char number[32];
     std::snprintf(number, sizeof(number), "%.6f",
-                  static_cast<double>(last - time) * 1e-9);
+                  static_cast<double>(last - std::min(last, time)) * 1e-9);
     return std::string(number);
   };
   for (const FlightLog &log : logs) {
     text += cat(log.who, ": ", log.entries.size(), " of its last ",
                 FlightRecorder::capacity, " operations\n");
+    uint64_t last = log.fromElsewhere ? log.readAt : here;
     size_t kept = std::min(most, log.entries.size());
     for (size_t i = log.entries.size() - kept; i < log.entries.size(); ++i) {
       const FlightEntry &entry = log.entries[i];
-      text += cat("  ", before(entry.begin),
-                  entry.end ? cat(" to ", before(entry.end)) : " unfinished",
+      text += cat("  ", before(last, entry.begin),
+                  entry.end ? cat(" to ", before(last, entry.end)) : " unfinished",
                   "  ", entryDetails(entry), "\n");
     }
   }

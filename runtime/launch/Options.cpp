@@ -61,6 +61,9 @@ usage: pmrun BUNDLE --weights=DIR --data=FILE [options]
                         transfers (default: a folder for temporary files, which
                         stays when the job is killed or stands still)
   --read-flight=DIR     print what ranks recorded last; takes no bundle
+  --watch=ADDRESS       where rank 0's machine collects the records of ranks that
+                        are processes, when the job fails (default: the
+                        addresses that the other machines reach; off: nowhere)
   --inject=FAULT        let a rank fail, to try out what follows: KIND:rank=R,op=N
                         at its Nth collective or transfer, of the kinds kill,
                         stall, skip, wrong-size and slow (with ,ms=500); kill and
@@ -162,6 +165,7 @@ Options parseOptions(const std::vector<std::string> &arguments) {
       {"--outputs", &options.outputs},
       {"--flight-recorder", &options.flightRecorder},
       {"--read-flight", &options.readFlight},
+      {"--watch", &options.watch},
       {"--inject", &options.inject},
       {"--pace", &options.pace},
       {"--save-gradients", &options.saveGradients},
@@ -212,6 +216,7 @@ Options parseOptions(const std::vector<std::string> &arguments) {
           fail(flag, " needs a value: ", flag,
                flag == "--transport" ? "=threads or =mpi"
                : flag == "--inject"  ? "=stall:rank=3,op=200"
+               : flag == "--watch"   ? "=ADDRESS or =off"
                                      : "=PATH");
         *text.value = value;
         known = true;
@@ -268,6 +273,7 @@ Options parseOptions(const std::vector<std::string> &arguments) {
           text.value != &options.outputs && text.value != &options.trace &&
           text.value != &options.transport &&
           text.value != &options.flightRecorder &&
+          text.value != &options.watch &&
           text.value != &options.inject)
         fail(text.flag, " is for models, not for a function with --inputs");
     if (options.steps || options.resume || options.saveEvery)

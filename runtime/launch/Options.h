@@ -16,7 +16,7 @@ struct Options {
   std::string transport; ///< "threads", "mpi", or as it is started
   std::string reportFile, compare, compareWeights;
   std::string inputs, outputs; ///< of a function
-  std::string flightRecorder, readFlight, inject, pace;
+  std::string flightRecorder, readFlight, watch, inject, pace;
   std::optional<int64_t> steps; ///< all of the data where it is not given
   int64_t saveEvery = 0;        ///< 0: only at the end
   int threads = 1;

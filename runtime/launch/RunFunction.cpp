@@ -280,6 +280,7 @@ int runFunction(const Options &options, const std::atomic<int> *interrupts,
     rank.runStep(0);
   });
   double milliseconds = static_cast<double>(nanoseconds() - begin) / 1e6;
+  job.checkReceived();
 
   std::string difference;
   for (const TensorInfo &result : manifest.results)

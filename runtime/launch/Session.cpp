@@ -325,6 +325,7 @@ void Session::saveGradients(const std::string &path) {
 }
 
 void Session::save(const std::string &directory) {
+  job.checkReceived();
   saveModel(job, options.weights, directory, nextStep);
   savedStep = nextStep;
 }

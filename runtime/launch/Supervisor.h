@@ -13,6 +13,7 @@ namespace pipemesh::runtime {
 struct Supervised {
   char who[256] = {};                ///< "ranks 0 to 7", "rank 3 (dp=1)"
   char flight[4096] = {};            ///< folder of the flight records
+  char bundle[4096] = {};            ///< the one that runs
   std::atomic<int64_t> rank{-1};     ///< of a process that has only one
   std::atomic<int64_t> step{-1};     ///< the one in progress
   std::atomic<bool> reported{false}; ///< the end has a message already
@@ -22,8 +23,10 @@ struct Supervised {
 /// child's, or 128 and the number of the signal that killed it, after a line
 /// that names the ranks and the signal. Signals that ask for an end are passed
 /// on to the child; the child ends with this process. Called before any thread
-/// is started.
-int supervise(const std::function<int(Supervised &)> &work);
+/// is started. `work` gets a socket to this process where it is one of several
+/// that are watched together, else -1.
+int supervise(bool together,
+              const std::function<int(Supervised &, int socket)> &work);
 
 } // namespace pipemesh::runtime
 

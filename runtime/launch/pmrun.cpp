@@ -9,6 +9,7 @@
 #include "launch/RunFunction.h"
 #include "launch/Session.h"
 #include "launch/Supervisor.h"
+#include "launch/Watched.h"
 
 #ifdef PIPEMESH_HAVE_MPI
 #include "mpi/MpiTransport.h"
@@ -171,6 +172,7 @@ static int run(const Options &options, std::shared_ptr<Transport> transport,
   if (!stopped)
     stopped = interruptsOfAll(job);
   supervised.step = -1;
+  job.checkReceived();
   bool wantsSave = !options.save.empty() && !(stopped && results.empty());
   if (wantsSave && session.lastSaved() != session.step())
     session.save(options.save);
@@ -231,13 +233,33 @@ static int runThreads(const Options &options, Supervised &supervised) {
 }
 
 #ifdef PIPEMESH_HAVE_MPI
+/// Ends the job where the processes wait too long for each other outside of
+/// steps.
+static void limitWaits(Transport &transport, const Options &options) {
+  int64_t rank = transport.localRanks().front();
+  transport.patience.limit = static_cast<uint64_t>(options.deadline * 1e9);
+  transport.patience.late = [&transport, rank,
+                             limit = options.deadline](auto &absent) {
+    std::string ranks;
+    for (int64_t other : absent)
+      ranks += cat(ranks.empty() ? "" : ", ", "rank ", other);
+    transport.end({cat("rank ", rank, " waits for ", limit,
+                       " s outside of a step, longer than --deadline; absent: ",
+                       ranks),
+                   lateStatus, rank, absent, ""});
+  };
+}
+
 /// Runs the rank of this process of mpirun. `problem` is what is wrong with its
 /// arguments.
 static int runMpi(const Options &options, const std::string &problem,
-                  Supervised &supervised) {
+                  Supervised &supervised, int supervisor) {
   std::shared_ptr<Transport> transport;
+  std::optional<Watched> watched;
   try {
     transport = startMpi();
+    limitWaits(*transport, options);
+    watched.emplace(supervisor, options.watch, *transport);
   } catch (const std::exception &error) {
     return failed(error.what());
   }
@@ -250,17 +272,18 @@ static int runMpi(const Options &options, const std::string &problem,
     status = run(options, transport, supervised);
   } catch (const AgreedError &error) {
     if (transport->isFirst())
-      failed(error.what());
-    status = interrupts ? 130 : 1;
+      failed(error.what(), error.status());
+    status = interrupts ? 130 : error.status();
   } catch (const std::bad_alloc &) {
-    transport->end("out of memory; use more micro-batches or fewer ranks",
-                   failedStatus);
+    transport->end({"out of memory; use more micro-batches or fewer ranks",
+                    failedStatus, -1, {}, ""});
   } catch (const Error &error) {
-    transport->end(error.what(), error.status());
+    transport->end({error.what(), error.status(), -1, {}, ""});
   } catch (const std::exception &error) {
-    transport->end(error.what(), failedStatus);
+    transport->end({error.what(), failedStatus, -1, {}, ""});
   }
   std::fflush(nullptr);
+  watched->sayGoodbye();
   finishMpi(*transport);
   return status;
 }
@@ -268,7 +291,9 @@ static int runMpi(const Options &options, const std::string &problem,
 
 static int superviseRanks(const Options &options, const std::string &problem,
                           bool mpi) {
-  return supervise([&](Supervised &supervised) {
+  return supervise(mpi, [&](Supervised &supervised, int supervisor) {
+    (void)supervisor; // without MPI there is none
+    options.bundle.copy(supervised.bundle, sizeof(supervised.bundle) - 1);
     // oneDNN allocates space for packed operands in every call; the allocator
     // keeps it instead of returning it to the system each time.
     // The largest threshold that it takes is 32 MiB.
@@ -283,7 +308,7 @@ static int superviseRanks(const Options &options, const std::string &problem,
       cat("rank ", mpiEnvironment().rank)
           .copy(supervised.who, sizeof(supervised.who) - 1);
       supervised.rank = mpiEnvironment().rank;
-      return runMpi(options, problem, supervised);
+      return runMpi(options, problem, supervised, supervisor);
     }
 #endif
     return problem.empty() ? runThreads(options, supervised) : failed(problem);

@@ -46,7 +46,7 @@ void Messages::send(const void *data, uint64_t bytes, int64_t rank, int tag) {
   const char *position = static_cast<const char *>(data);
   do {
     uint64_t part = std::min(bytes, largestPart);
-    sources.push_back(-1);
+    peers.push_back({rank, false});
     checkMpi(MPI_Isend(position, static_cast<int>(part), MPI_BYTE,
                        static_cast<int>(rank), tag, communicator,
                        &requests.emplace_back()),
@@ -61,7 +61,7 @@ void Messages::receive(void *data, uint64_t bytes, int64_t rank, int tag) {
   char *position = static_cast<char *>(data);
   do {
     uint64_t part = std::min(bytes, largestPart);
-    sources.push_back(rank);
+    peers.push_back({rank, true});
     checkMpi(MPI_Irecv(position, static_cast<int>(part), MPI_BYTE,
                        static_cast<int>(rank), tag, communicator,
                        &requests.emplace_back()),
@@ -94,20 +94,25 @@ bool Messages::test() {
     *size = static_cast<uint64_t>(count);
   }
   requests.clear();
-  sources.clear();
+  peers.clear();
   sizes.clear();
   return true;
 }
 
 std::vector<int64_t> Messages::missing() const {
   std::lock_guard lock(turn);
+  // Who has not sent; else who has not taken what was sent.
   std::vector<int64_t> ranks;
-  for (size_t i = 0; i < requests.size(); ++i) {
-    int done = 0;
-    MPI_Request_get_status(requests[i], &done, MPI_STATUS_IGNORE);
-    if (!done && sources[i] >= 0 &&
-        std::find(ranks.begin(), ranks.end(), sources[i]) == ranks.end())
-      ranks.push_back(sources[i]);
+  for (bool receives : {true, false}) {
+    for (size_t i = 0; i < requests.size(); ++i) {
+      int done = 0;
+      MPI_Request_get_status(requests[i], &done, MPI_STATUS_IGNORE);
+      if (!done && peers[i].receives == receives &&
+          std::find(ranks.begin(), ranks.end(), peers[i].rank) == ranks.end())
+        ranks.push_back(peers[i].rank);
+    }
+    if (!ranks.empty())
+      break;
   }
   return ranks;
 }

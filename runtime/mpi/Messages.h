@@ -42,7 +42,11 @@ public:
 private:
   MPI_Comm communicator;
   std::vector<MPI_Request> requests;
-  std::vector<int64_t> sources; ///< of each request; -1 of a send
+  struct Peer {
+    int64_t rank;
+    bool receives; ///< from it
+  };
+  std::vector<Peer> peers; ///< of each request
   std::vector<std::pair<size_t, uint64_t *>> sizes;
 };
 

@@ -5,6 +5,7 @@
 #include "mpi/MpiGroup.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -23,21 +24,21 @@ namespace {
 /// Tags of the control plane.
 enum ControlTag { Gather, Broadcast, Size, Tensor };
 
-/// The records of all ranks of a machine, in memory that their processes share.
-class SharedRecords {
+/// Which process of a machine is the first to end the job, in memory that they
+/// share.
+class SharedFlag {
 public:
   /// `hosts` names the machine of each rank; `exchange` is the transport's.
   template <typename Exchange>
-  SharedRecords(int64_t rank, const std::vector<std::string> &hosts,
-                Exchange exchange)
-      : hosts(hosts), rank(rank), bytes((hosts.size() + 1) * sizeof(Record)) {
+  SharedFlag(int64_t rank, const std::vector<std::string> &hosts,
+             Exchange exchange) {
     int64_t keeper =
         std::find(hosts.begin(), hosts.end(), hosts[rank]) - hosts.begin();
     std::string name;
     if (keeper == rank) {
       name = "/dev/shm/pmrun-XXXXXX";
       int file = mkstemp(name.data());
-      if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0)
+      if (file < 0 || ftruncate(file, sizeof(Flag)) != 0)
         name.clear();
       else
         map(file);
@@ -58,38 +59,24 @@ public:
       unlink(name.c_str());
   }
 
-  ~SharedRecords() {
-    if (memory)
-      munmap(memory, bytes);
-  }
-
-  Record *record(int64_t other) {
-    return memory && hosts[other] == hosts[rank]
-               ? static_cast<Record *>(memory) + other
-               : nullptr;
+  ~SharedFlag() {
+    if (flag)
+      munmap(flag, sizeof(Flag));
   }
 
   /// True for the first process of the machine that asks.
-  bool firstToEnd() {
-    return !memory ||
-           static_cast<Record *>(memory)[hosts.size()].state.exchange(
-               Record::Waiting) == Record::Idle;
-  }
+  bool firstToEnd() { return !flag || flag->exchange(1) == 0; }
 
 private:
+  using Flag = std::atomic<uint32_t>; // a new file is zero
+
   void map(int file) {
-    void *address =
-        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    memory = address == MAP_FAILED ? nullptr : address;
-    // A new file is zero; the numbers of a record that has not begun are not.
-    if (memory)
-      new (static_cast<Record *>(memory) + rank) Record;
+    void *address = mmap(nullptr, sizeof(Flag), PROT_READ | PROT_WRITE,
+                         MAP_SHARED, file, 0);
+    flag = address == MAP_FAILED ? nullptr : static_cast<Flag *>(address);
   }
 
-  std::vector<std::string> hosts;
-  int64_t rank;
-  size_t bytes;
-  void *memory = nullptr;
+  Flag *flag = nullptr;
 };
 
 class MpiTransport : public Transport {
@@ -111,8 +98,8 @@ public:
   void reset() override;
   std::vector<std::string> exchange(const std::string &text) override;
   void moveToFirst(int64_t rank, void *data, uint64_t bytes) override;
-  Record *record(int64_t rank) override { return records->record(rank); }
-  [[noreturn]] void end(const std::string &message, int status) override;
+  [[noreturn]] void end(const JobEnd &reason) override;
+  std::string leftOver() override;
   void finish();
 
 private:
@@ -139,7 +126,7 @@ private:
   std::deque<Staged> staged; ///< oldest first
   std::vector<Staged> unused;
   std::vector<uint64_t> sent, received; ///< messages to and from each rank
-  std::unique_ptr<SharedRecords> records;
+  std::unique_ptr<SharedFlag> ending;
 };
 
 } // namespace
@@ -173,7 +160,7 @@ MpiTransport::MpiTransport() {
   MPI_Get_processor_name(host, &length);
   std::vector<std::string> hosts = exchange(host);
   idleSpin = spinRounds(std::count(hosts.begin(), hosts.end(), hosts[rank]));
-  records = std::make_unique<SharedRecords>(
+  ending = std::make_unique<SharedFlag>(
       rank, hosts, [this](const std::string &text) { return exchange(text); });
 }
 
@@ -286,7 +273,7 @@ void MpiTransport::reset() {
 
 std::vector<std::string> MpiTransport::exchange(const std::string &text) {
   uint64_t waited = 0;
-  return exchange(text, {}, waited);
+  return exchange(text, patience, waited);
 }
 
 std::vector<std::string> MpiTransport::exchange(const std::string &text,
@@ -346,25 +333,13 @@ std::optional<Objection> MpiTransport::vote(int64_t,
                                             const std::optional<Objection> &own,
                                             const Patience &patience,
                                             uint64_t &waited) {
-  Patience informed = patience;
-  informed.late = [&](const std::vector<int64_t> &missing) {
-    // Others than the first rank hear from that one only.
-    std::vector<int64_t> absent;
-    Record *mine = records->record(rank);
-    for (int64_t other = 0; mine && other < size; ++other)
-      if (Record *theirs = records->record(other);
-          theirs && (theirs->action.load() != Record::vote ||
-                     theirs->step.load() < mine->step.load()))
-        absent.push_back(other);
-    patience.late(rank == 0 || absent.empty() ? missing : absent);
-  };
   std::string text;
   if (own) {
     text.assign(reinterpret_cast<const char *>(&own->value), sizeof(float));
     text += own->gradient ? 'g' : 'l';
     text += own->buffer;
   }
-  std::vector<std::string> all = exchange(text, informed, waited);
+  std::vector<std::string> all = exchange(text, patience, waited);
   std::optional<Objection> first;
   for (int64_t other = 0; other < size; ++other) {
     if (all[other].empty())
@@ -386,17 +361,43 @@ void MpiTransport::moveToFirst(int64_t from, void *data, uint64_t bytes) {
     messages.send(data, bytes, 0, Tensor);
   else if (rank == 0)
     messages.receive(data, bytes, from, Tensor);
-  messages.wait();
+  messages.wait(patience);
 }
 
-void MpiTransport::end(const std::string &message, int status) {
-  if (records && !records->firstToEnd())
+std::string MpiTransport::leftOver() {
+  std::vector<std::string> all = exchange(
+      std::string(reinterpret_cast<const char *>(sent.data()),
+                  size * sizeof(uint64_t)));
+  std::string text;
+  for (int64_t other = 0; other < size && text.empty(); ++other) {
+    uint64_t count = 0;
+    std::memcpy(&count, all[other].data() + rank * sizeof(count),
+                sizeof(count));
+    // A parcel and its data.
+    if (count > received[other])
+      text = leftOverText(other, rank, (count - received[other]) / 2);
+  }
+  for (const std::string &found : exchange(text))
+    if (!found.empty())
+      return found;
+  return "";
+}
+
+void MpiTransport::end(const JobEnd &reason) {
+  // Of the threads of a process the first one says so.
+  static std::atomic<bool> ended{false};
+  if (ended.exchange(true))
     while (true)
       pause();
-  std::fprintf(stderr, "pmrun: error: %s\n", message.c_str());
+  if (!tellAll || !tellAll(reason)) {
+    if (ending && !ending->firstToEnd())
+      while (true)
+        pause();
+    std::fprintf(stderr, "pmrun: error: %s\n", reason.text().c_str());
+  }
   std::fflush(nullptr);
-  MPI_Abort(MPI_COMM_WORLD, status);
-  _exit(status);
+  MPI_Abort(MPI_COMM_WORLD, reason.status);
+  _exit(reason.status);
 }
 
 void MpiTransport::finish() {

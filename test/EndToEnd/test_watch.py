@@ -46,7 +46,9 @@ def process_of_rank(bundle, rank):
 
 
 class Watch(harness.EndToEndTest):
-    def start(self, deadline):
+    def start(self, deadline, private=False):
+        """With `private`, each process has a folder of its own for temporary files,
+        as on machines that share none."""
         harness.needs("mpi")
         reference = harness.Reference("llama")
         bundle = harness.compile_bundle(
@@ -59,12 +61,19 @@ class Watch(harness.EndToEndTest):
                               for _ in range(2000000))).tofile(file)
         self.bundle = bundle
         self.metrics = self.path("metrics.jsonl")
+        command = [harness.tool("pmrun"), bundle,
+                   f"--weights={reference.directory}", f"--data={data}",
+                   "--transport=mpi", f"--deadline={deadline}s",
+                   f"--metrics={self.metrics}", "--quiet"]
+        if private:
+            command = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none",
+                       "-n", "4", "sh", "-c",
+                       'export TMPDIR="$1/own-$OMPI_COMM_WORLD_RANK"; '
+                       'mkdir "$TMPDIR"; shift; exec "$@"', "sh",
+                       self.path("")] + command
         self.job = subprocess.Popen(
-            [harness.tool("pmrun"), bundle, f"--weights={reference.directory}",
-             f"--data={data}", "--transport=mpi", f"--deadline={deadline}s",
-             f"--metrics={self.metrics}", "--quiet"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env=dict(os.environ, TMPDIR=self.path("")))
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=dict(harness.mpirun_environment(), TMPDIR=self.path("")))
         self.addCleanup(self.end_job)
         end = time.monotonic() + 60
         while not os.path.exists(self.metrics) or \
@@ -79,9 +88,9 @@ class Watch(harness.EndToEndTest):
         self.job.kill()
         self.job.communicate()
 
-    def signal_rank_2(self, number):
-        """Its errors and its status, once it has ended by itself."""
-        os.kill(process_of_rank(self.bundle, 2), number)
+    def signal_rank(self, rank, number):
+        """The line of the job's end, once it has ended by itself."""
+        os.kill(process_of_rank(self.bundle, rank), number)
         _, errors = self.job.communicate(timeout=DEADLINE_S + GRACE_S)
         self.assertNotEqual(self.job.returncode, 0)
         end = time.monotonic() + GRACE_S
@@ -104,7 +113,7 @@ class Watch(harness.EndToEndTest):
     def test_kill(self):
         # The end of a process is seen at once; nobody waits for the deadline.
         self.start(60)
-        line = self.signal_rank_2(signal.SIGKILL)
+        line = self.signal_rank(2, signal.SIGKILL)
         self.assertIn("the process of rank 2 (dp=0, pp=1, tp=0) was killed by signal 9 "
                       "(SIGKILL) in step ", line)
         self.assertRegex(line, r"its last was (receive|send|all-reduce) #\d+ ")
@@ -112,12 +121,31 @@ class Watch(harness.EndToEndTest):
 
     def test_stop(self):
         self.start(DEADLINE_S)
-        line = self.signal_rank_2(signal.SIGSTOP)
+        line = self.signal_rank(2, signal.SIGSTOP)
         self.assertIn("longer than --deadline", line)
         self.assertIn("rank 2 (dp=0, pp=1, tp=0), which ", line)
         self.assertIn("its process is stopped", line)
         self.assertRegex(line, r"its last was (receive|send|all-reduce) #\d+ ")
         self.assertEqual(self.job.returncode, 3)
+        self.assert_flight_is_shown(line)
+
+    def test_kill_of_rank_0_whose_files_nobody_sees(self):
+        self.start(60, private=True)
+        line = self.signal_rank(0, signal.SIGKILL)
+        self.assertIn("the process of rank 0 (dp=0, pp=0, tp=0) was killed by signal 9 "
+                      "(SIGKILL) in step ", line)
+        self.assertEqual(self.job.returncode, 128 + signal.SIGKILL)
+        self.assertIn("/own-0/", line)
+        self.assert_flight_is_shown(line)
+
+    def test_stop_of_a_rank_whose_files_nobody_sees(self):
+        self.start(DEADLINE_S, private=True)
+        line = self.signal_rank(3, signal.SIGSTOP)
+        self.assertIn("longer than --deadline", line)
+        self.assertRegex(line, r"rank 3 \(dp=0, pp=1, tp=1\), which (?!cannot be seen)")
+        self.assertIn("its process is stopped", line)
+        self.assertEqual(self.job.returncode, 3)
+        self.assertIn("/own-0/", line)
         self.assert_flight_is_shown(line)
 
 

@@ -113,10 +113,44 @@ TEST_P(Failure, ACollectiveThatIsLeftOutIsWaitedFor) {
   CommandResult result = run("--inject=skip:rank=2,op=9 --deadline=1");
   // Rank 0 waits for it, and others for rank 0.
   bool byFirst = result.output.find("error: rank 0 ") != std::string::npos;
-  expectLine(result, {"all-reduce at layers.0", "longer than --deadline",
-                      byFirst ? "absent: rank 2 (dp=1, pp=0), which "
+  expectLine(result, {"in all-reduce #1 over dp at layers.0",
+                      "longer than --deadline",
+                      byFirst ? "absent: rank 2 (dp=1, pp=0), which never "
+                                "entered all-reduce #1 over dp at layers.0 and "
                               : "without rank 2, its last was all-reduce #1 "
                                 "over dp at layers.0, which it is in"});
+  EXPECT_EQ(result.status, 3);
+}
+
+TEST_P(Failure, AtTheVeryLastOperationTheOthersWaitBehindTheStep) {
+  // Nobody meets rank 1 in an operation any more.
+  CommandResult result = run("--inject=stall:rank=1,op=44 --deadline=1");
+  expectLine(result, {"longer than --deadline",
+                      "rank 1 (dp=0, pp=1), which ", "step 3"});
+  EXPECT_EQ(result.status, 3);
+}
+
+TEST_P(Failure, AMessageThatNobodyReceivedIsFoundAtTheEnd) {
+  CommandResult result = run(cat("--inject=skip:rank=1,op=44 --deadline=1 --save=",
+                                 folder / "saved"));
+  expectLine(result, {"rank 1 has not received 1 message of rank 0",
+                      "what it computed is not to be trusted"});
+  EXPECT_EQ(result.status, 4);
+  EXPECT_FALSE(std::filesystem::exists(folder / "saved/config.json"));
+}
+
+TEST_P(Failure, AWatchThatDoesNotComeAboutIsWarnedOf) {
+  CommandResult result = run("--watch=192.0.2.1 --deadline=5");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.output,
+            mpi() ? "pmrun: warning: the records of the ranks are not "
+                    "collected: rank 0 cannot listen on 192.0.2.1: Cannot "
+                    "assign requested address; --watch=ADDRESS names another "
+                    "address\n"
+                  : "");
+  // Each process speaks for itself then.
+  result = run("--watch=off --inject=stall:rank=1,step=1 --deadline=1");
+  expectLine(result, {"rank 1 (dp=0, pp=1), which has been", "step 1"});
   EXPECT_EQ(result.status, 3);
 }
 
