@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -46,23 +47,27 @@ def process_of_rank(bundle, rank):
 
 
 class Watch(harness.EndToEndTest):
+    @classmethod
+    def setUpClass(cls):
+        harness.needs("mpi")
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.weights = harness.Reference("llama").directory
+        cls.bundle = harness.compile_bundle(
+            cls.weights, os.path.join(folder.name, "bundle"), "pp=2,tp=2,mb=2",
+            harness.plain_recipe())
+
     def start(self, deadline, private=False):
         """With `private`, each process has a folder of its own for temporary files,
         as on machines that share none."""
-        harness.needs("mpi")
-        reference = harness.Reference("llama")
-        bundle = harness.compile_bundle(
-            reference.directory, self.path("bundle"), "pp=2,tp=2,mb=2",
-            harness.plain_recipe())
         data = self.path("data.u16")
         tokens = random.Random(0)
         with open(data, "wb") as file:
             array.array("H", (tokens.randrange(250)
                               for _ in range(2000000))).tofile(file)
-        self.bundle = bundle
         self.metrics = self.path("metrics.jsonl")
-        command = [harness.tool("pmrun"), bundle,
-                   f"--weights={reference.directory}", f"--data={data}",
+        command = [harness.tool("pmrun"), self.bundle,
+                   f"--weights={self.weights}", f"--data={data}",
                    "--transport=mpi", f"--deadline={deadline}s",
                    f"--metrics={self.metrics}", "--quiet"]
         if private:
