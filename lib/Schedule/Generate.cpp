@@ -96,10 +96,14 @@ static Error checkLayers(const Kind &kind, const Request &request,
   int64_t most = *request.layers / request.ranks;
   if (kind.mostChunks != 0)
     most = std::min(most, kind.mostChunks);
+  int64_t ranks = *request.layers / kind.fewestChunks;
   std::string way;
-  if (most < kind.fewestChunks)
-    way = llvm::formatv("{0} works on up to {1} ranks", kind.name,
-                        *request.layers / kind.fewestChunks);
+  if (ranks == 0)
+    way = llvm::formatv("{0} needs {1} layers, one for each chunk", kind.name,
+                        kind.fewestChunks);
+  else if (most < kind.fewestChunks)
+    way = llvm::formatv("{0} works on up to {1} {2}", kind.name, ranks,
+                        ranks == 1 ? "rank" : "ranks");
   else if (most == kind.fewestChunks)
     way = llvm::formatv("chunks={0} works", most);
   else

@@ -34,6 +34,31 @@ TEST(ActionLists, IgnoresCommunicationWithARemark) {
             "1 SEND_B): both follow from the program");
 }
 
+TEST(ActionLists, PairsAreReadBetweenCommunicationAndSharding) {
+  // Lines as Python's csv writes them, with all cells that a schedule with
+  // sharded parameters and its transfers has.
+  std::vector<std::string> remarks;
+  Schedule schedule = take(parseActionLists(
+      "0UNSHARD,3UNSHARD,0F0,0SEND_F0,0F1,0SEND_F1,3RECV_F0,3F0,3B0,3SEND_B0,"
+      "3RECV_F1,0RECV_B0,(3F1;0B0)OVERLAP_F_B,3I1,3SEND_B1,3W1,3REDUCE_GRAD,"
+      "3RESHARD,0RECV_B1,0B1,0REDUCE_GRAD,0RESHARD\r\n"
+      "1UNSHARD,2UNSHARD,1RECV_F0,1F0,2F0,2SEND_F0,1RECV_F1,1F1,2RECV_B0,"
+      "(2F1;2B0)OVERLAP_F_B,2SEND_F1,1B0,1SEND_B0,2RECV_B1,2B1,1B1,1SEND_B1,"
+      "1REDUCE_GRAD,2REDUCE_GRAD,1RESHARD,2RESHARD\r\n",
+      remarks));
+  EXPECT_EQ(print(schedule.lists[0]),
+            "0F0 0F1 3F0 3B0 (3F1;0B0)OVERLAP_F_B 3I1 3W1 0B1");
+  EXPECT_EQ(print(schedule.lists[1]),
+            "1F0 2F0 1F1 (2F1;2B0)OVERLAP_F_B 1B0 2B1 1B1");
+  EXPECT_EQ(schedule.rankOfStage, (std::vector<int32_t>{0, 1, 1, 0}));
+  EXPECT_EQ(schedule.microBatches, 2);
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_EQ(remarks[0],
+            "ignored 28 cells of communication and of parameter sharding (4 "
+            "UNSHARD, 4 SEND_F, 4 RECV_F, 4 SEND_B, 4 RECV_B, 4 REDUCE_GRAD, 4 "
+            "RESHARD): both follow from the program");
+}
+
 static std::string refuse(llvm::StringRef text) {
   std::vector<std::string> remarks;
   return messageOf(parseActionLists(text, remarks));

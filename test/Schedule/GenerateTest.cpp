@@ -100,4 +100,68 @@ TEST(Generate, RefusesMoreStagesThanLayers) {
   EXPECT_EQ(refuse(request),
             "4 ranks of 2 chunks are 8 stages, but the model has 6 layers; "
             "zb-v works on up to 3 ranks");
+  request.layers = 3;
+  EXPECT_EQ(refuse(request),
+            "4 ranks of 2 chunks are 8 stages, but the model has 3 layers; "
+            "zb-v works on up to 1 rank");
+  request.layers = 1;
+  EXPECT_EQ(refuse(request),
+            "4 ranks of 2 chunks are 8 stages, but the model has 1 layers; "
+            "zb-v needs 2 layers, one for each chunk");
+}
+
+/// Whether the text ends in numbers that work, which are put into `request`.
+static bool takeAdvice(llvm::StringRef text, Request &request) {
+  auto numberBehind = [&](llvm::StringRef word, int64_t &number) {
+    llvm::StringRef rest = text.split(word).second;
+    return !rest.consumeInteger(10, number);
+  };
+  if (text.ends_with(" rank") || text.ends_with(" ranks"))
+    return numberBehind("works on up to ", request.ranks);
+  if (text.contains("with one chunk, 1f1b")) {
+    request.name = "1f1b";
+    return true;
+  }
+  if (text.contains("interleaved-1f1b and looped-bfs take")) {
+    request.name = "looped-bfs";
+    return true;
+  }
+  if (text.ends_with("layers, one for each chunk"))
+    return numberBehind("needs ", *request.layers);
+  if (text.ends_with(" work"))
+    return numberBehind(" to ", request.chunks);
+  return numberBehind("chunks=", request.chunks);
+}
+
+TEST(Generate, FewLayersManyChunksAndOneRankWorkOrAreRefusedWithWhatWorks) {
+  int made = 0, refused = 0;
+  for (llvm::StringRef name : getScheduleNames())
+    for (int64_t ranks : {1, 2, 3, 4, 8})
+      for (int64_t chunks : {0, 1, 2, 3, 5})
+        for (int64_t microBatches : {1, 2, 3})
+          for (int64_t layers : {1, 2, 3, 4, 6, 8, 16}) {
+            Request request =
+                makeRequest(name.str(), ranks, chunks, microBatches);
+            request.layers = layers;
+            llvm::Expected<Schedule> schedule = generate(request);
+            if (schedule) {
+              ++made;
+              EXPECT_LE(int64_t(schedule->getNumStages()), layers);
+              EXPECT_EQ(schedule->microBatches, microBatches);
+              continue;
+            }
+            ++refused;
+            // What is advised may still have too many stages, and then gives
+            // advice that works.
+            std::string text = llvm::toString(schedule.takeError());
+            SCOPED_TRACE(text);
+            for (int tries = 0; !text.empty() && tries < 3; ++tries) {
+              ASSERT_TRUE(takeAdvice(text, request)) << text;
+              text = refuse(request);
+            }
+            EXPECT_EQ(text, "");
+          }
+  EXPECT_EQ(made + refused, 9 * 5 * 5 * 3 * 7);
+  EXPECT_GT(made, 500);
+  EXPECT_GT(refused, 500);
 }
