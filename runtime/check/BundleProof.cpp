@@ -70,7 +70,14 @@ std::string certificateText(const std::string &directory, const Proof &proof) {
                      {"reserves",
                       {{"kernel_scratch_bytes", role.kernelScratch},
                        {"onednn_packing_bytes", role.gemmPacking},
-                       {"transfers_under_way_bytes", role.inFlight}}}});
+                       {"transfers_under_way_bytes", role.inFlight}}},
+                     {"live_bytes", role.live.bytes()},
+                     {"live_at_the_peak",
+                      {{"state_and_inputs_bytes", role.live.kept},
+                       {"values_bytes", role.live.values},
+                       {"scratch_bytes", role.live.scratch},
+                       {"kernel_scratch_bytes", role.live.kernel},
+                       {"place", role.live.place}}}});
   runtime::BundleDigests digests = runtime::digestBundle(directory);
   json files = json::object();
   for (auto &[name, digest] : digests.files)
@@ -143,8 +150,13 @@ std::string proofText(const Proof &proof) {
                 " actions, ", role.collectives, " collectives, ", role.sends,
                 " sends, ", role.receives, " receives; peak ", role.peak(),
                 " bytes (arena ", role.arena, ", scratch of kernels ",
-                role.kernelScratch, ", oneDNN ", role.gemmPacking,
-                ", transfers under way ", role.inFlight, ")\n");
+                role.threads * role.kernelScratch, ", oneDNN ",
+                role.threads * role.gemmPacking, ", transfers under way ",
+                role.inFlight, ")\n");
+    text += cat("    live ", role.live.bytes(), " bytes (state and inputs ",
+                role.live.kept, ", values ", role.live.values, ", scratch ",
+                role.live.scratch, ", scratch of a kernel ", role.live.kernel,
+                ") at the most: ", role.live.place, "\n");
   }
   if (proof.memoryLimit)
     text += cat("  each rank has ", proof.memoryLimit, " bytes\n");

@@ -83,9 +83,12 @@ static void checkMemory(const Proof &proof) {
     if (proof.memoryLimit && role.peak() > proof.memoryLimit)
       refuse("memory", "a rank of role ", r, " needs ", role.peak(),
              " bytes at its peak, but has ", proof.memoryLimit, ": arena ",
-             role.arena, ", scratch of kernels ", role.kernelScratch,
-             ", matrices packed by oneDNN ", role.gemmPacking,
-             ", transfers under way ", role.inFlight);
+             role.arena, ", scratch of kernels ",
+             role.threads * role.kernelScratch,
+             ", matrices packed by oneDNN ", role.threads * role.gemmPacking,
+             ", transfers under way ", role.inFlight,
+             role.threads > 1 ? cat("; it has ", role.threads, " threads")
+                              : std::string());
   }
 }
 
@@ -122,6 +125,8 @@ Proof prove(const Manifest &manifest,
     RoleProof &counted =
         proof.roles.emplace_back(countRole(role, bodies[role.number]));
     counted.inFlight = order.inFlight[role.number];
+    counted.threads = options.threads;
+    counted.live = findLive(role);
     proof.actions += counted.actions;
     auto ranks = static_cast<uint64_t>(proof.ranks) / tables.roles.size();
     proof.collectives += counted.collectives * ranks;

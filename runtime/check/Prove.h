@@ -3,7 +3,7 @@
 #ifndef PIPEMESH_RUNTIME_CHECK_PROVE_H
 #define PIPEMESH_RUNTIME_CHECK_PROVE_H
 
-#include "check/Refused.h"
+#include "check/Live.h"
 #include "core/Manifest.h"
 #include "pmrt/pmrt.h"
 
@@ -12,6 +12,8 @@ namespace pipemesh::proof {
 struct ProveOptions {
   /// Bytes of a rank; 0 for any number.
   uint64_t memoryLimit = 0;
+  /// Threads of a rank, each of which has scratch of kernels and packs matrices.
+  uint64_t threads = 1;
 };
 
 /// What was counted in a role; the bytes are those of each of its ranks.
@@ -21,12 +23,15 @@ struct RoleProof {
   uint64_t collectives = 0; ///< of a rank in a step; those in loops once
   uint64_t sends = 0, receives = 0;
   uint64_t arena = 0;         ///< all buffers and the scratch region
-  uint64_t kernelScratch = 0; ///< of the thread that runs kernels
-  uint64_t gemmPacking = 0; ///< oneDNN packs at most both operands of a product
-  uint64_t inFlight = 0;    ///< messages that wait for their receive
+  uint64_t kernelScratch = 0; ///< of each thread
+  /// Of each thread: oneDNN packs at most both operands of a product.
+  uint64_t gemmPacking = 0;
+  uint64_t inFlight = 0; ///< messages that wait for their receive
+  uint64_t threads = 1;
   uint64_t peak() const {
-    return arena + kernelScratch + gemmPacking + inFlight;
+    return arena + threads * (kernelScratch + gemmPacking) + inFlight;
   }
+  LiveFacts live; ///< the part of the arena that is in use at one time
 };
 
 struct Proof {

@@ -46,6 +46,38 @@ public:
       add(range.begin, range.end);
   }
 
+  void remove(uint64_t begin, uint64_t end) {
+    if (begin >= end)
+      return;
+    auto first = std::lower_bound(
+        list.begin(), list.end(), begin,
+        [](const Range &range, uint64_t value) { return range.end <= value; });
+    auto last = first;
+    Range left{begin, begin}, right{end, end};
+    for (; last != list.end() && last->begin < end; ++last) {
+      left.begin = std::min(left.begin, last->begin);
+      right.end = std::max(right.end, last->end);
+    }
+    auto at = list.erase(first, last);
+    if (right.begin < right.end)
+      at = list.insert(at, right);
+    if (left.begin < left.end)
+      list.insert(at, left);
+  }
+
+  /// Bytes of all ranges, and of what of [begin, end) is in one.
+  uint64_t bytes() const {
+    uint64_t sum = 0;
+    for (const Range &range : list)
+      sum += range.end - range.begin;
+    return sum;
+  }
+  uint64_t bytesIn(uint64_t begin, uint64_t end) const {
+    uint64_t sum = end > begin ? end - begin : 0;
+    forEachGap(begin, end, [&](uint64_t from, uint64_t to) { sum -= to - from; });
+    return sum;
+  }
+
   bool covers(uint64_t begin, uint64_t end) const {
     if (begin >= end)
       return true;

@@ -30,6 +30,9 @@ Job::Job(const Bundle &bundle, const HostOptions &given,
     votes |= programs.back()->updates;
     if (options.poison)
       programs.back()->checkReads();
+    if (options.poisonFreed)
+      programs.back()->lastReads =
+          std::make_shared<LastReads>(*programs.back());
   }
   const std::vector<int64_t> &local = transport->localRanks();
   for (int64_t rank = 0, next = 0; rank < count; ++rank) {

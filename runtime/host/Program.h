@@ -6,6 +6,8 @@
 #include "core/Bundle.h"
 #include "host/Gemm.h"
 
+#include <memory>
+
 namespace pipemesh::runtime {
 
 /// What all ranks of a role share: the tables, the plans of the matrix
@@ -53,6 +55,9 @@ public:
   const pmrt_instruction *startOf(uint32_t event) const {
     return event < starts.size() ? starts[event] : nullptr;
   }
+
+  /// Made by those who poison freed memory.
+  std::shared_ptr<const class LastReads> lastReads;
 
   bool writes(uint64_t body, int64_t buffer) const;
 

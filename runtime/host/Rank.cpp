@@ -65,6 +65,9 @@ void Rank::allocate() {
   if (program.kernelScratchBytes)
     for (int thread = 0; thread < pool.threads(); ++thread)
       kernelScratch.emplace_back(program.kernelScratchBytes);
+  if (options.poisonFreed)
+    slices =
+        std::make_unique<Slices>(*program.lastReads, program, arena.data());
 }
 
 std::byte *Rank::slot(int64_t index, int64_t microBatch) const {
@@ -133,6 +136,8 @@ void Rank::beginStep() {
     for (uint32_t s = 0; s < buffer.slots; ++s)
       std::memset(slot(index, s), 0, buffer.bytes);
   }
+  if (slices && !searching)
+    slices->beginStep();
   time.other += nanoseconds() - start;
 }
 
@@ -153,6 +158,8 @@ void Rank::runStep(int64_t step) {
     if (afterAction)
       afterAction(*this, action);
   }
+  if (slices)
+    slices->endStep();
   ++counts.steps;
   record.set(Record::none, Record::none, Record::Idle, nanoseconds());
 }
@@ -331,11 +338,16 @@ void Rank::runTransfer(uint64_t index) {
   entry.microBatch = action.micro_batch;
   setPlace(entry, program.info.buffers[action.index].name);
   FlightEntry &recorded = recorder.begin(entry);
+  Slices *followed = searching ? nullptr : slices.get();
+  if (followed)
+    followed->beginTransfer(index);
   if (send)
     transport.send({rank, peer, action.channel}, parcel, place);
   else
     waited =
         transport.receive({peer, rank, action.channel}, parcel, place, patience);
+  if (followed)
+    followed->endTransfer(index);
   uint64_t end = nanoseconds();
   recorded.end = end;
   time.waiting += waited;
@@ -387,6 +399,9 @@ void Rank::runAction(uint64_t index) {
   else if (options.trace)
     traceFull = true;
 
+  Slices *followed = searching ? nullptr : slices.get();
+  if (followed)
+    followed->beginAction(index);
   running.body = &body;
   std::byte *scratch = arena.data() + program.role.scratch_offset;
   for (uint64_t i = 0, next = 0; i < body.num_instructions; i = next) {
@@ -409,6 +424,8 @@ void Rank::runAction(uint64_t index) {
                    : Record::Running,
                now);
     uint64_t waited = 0;
+    if (followed)
+      followed->beginInstruction(i, scratchOf(instruction));
     if (instruction.opcode == PMRT_OP_JUMP ||
         instruction.opcode == PMRT_OP_SWITCH)
       next = targetOf(instruction, operands.empty() ? nullptr : operands[0]);
@@ -444,6 +461,8 @@ void Rank::runAction(uint64_t index) {
       traceFull = true;
     if (searching && !found)
       findInResults(index, i, body, operands.data());
+    if (followed)
+      followed->endInstruction(i, next);
     now = end;
   }
   running.instruction = nullptr;
@@ -497,11 +516,22 @@ uint64_t Rank::execute(uint32_t action, uint32_t body, uint64_t index,
   return 0;
 }
 
+int64_t Rank::partsOf(const pmrt_kernel &kernel) const {
+  return std::clamp<int64_t>(
+      kernel.extent / std::max<int64_t>(kernel.grain, 1), 1, pool.threads());
+}
+
+uint64_t Rank::scratchOf(const pmrt_instruction &instruction) const {
+  if (instruction.opcode != PMRT_OP_KERNEL)
+    return 0;
+  const pmrt_kernel &kernel = kernelOf(instruction);
+  return static_cast<uint64_t>(partsOf(kernel)) * kernel.scratch_bytes;
+}
+
 void Rank::runKernel(const pmrt_kernel &kernel, void *const *pointers) {
   if (kernel.extent <= 0)
     return;
-  int64_t parts = std::clamp<int64_t>(
-      kernel.extent / std::max<int64_t>(kernel.grain, 1), 1, pool.threads());
+  int64_t parts = partsOf(kernel);
   pool.run(parts, [&](int64_t part, int thread) {
     int64_t begin = kernel.extent * part / parts;
     int64_t end = kernel.extent * (part + 1) / parts;

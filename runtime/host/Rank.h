@@ -10,6 +10,7 @@
 #include "host/FlightRecorder.h"
 #include "host/Pace.h"
 #include "host/Program.h"
+#include "host/Slices.h"
 #include "host/Transport.h"
 
 #include <algorithm>
@@ -20,6 +21,7 @@ namespace pipemesh::runtime {
 struct HostOptions {
   int threads = 1;     ///< of each rank
   bool poison = false; ///< fill memory with NaN before it is first used
+  bool poisonFreed = false; ///< and as soon as nothing reads it any more
   bool trace = false;  ///< record a span for each action and instruction
   /// Nanoseconds that a wait for other ranks may take; 0: any time.
   uint64_t deadline = 0;
@@ -141,6 +143,9 @@ public:
   /// Element 0 of the named float32 buffer.
   float readScalar(const std::string &buffer) const;
 
+  /// What of the arena is in use; null unless freed memory is poisoned.
+  const Slices *liveSlices() const { return slices.get(); }
+
   TimeSpent time;
   RunCounts counts;
   std::vector<TraceEvent> events;
@@ -175,6 +180,10 @@ private:
   uint32_t stepNumber() const {
     return static_cast<uint32_t>(record.step.load(std::memory_order_relaxed));
   }
+  /// Parts into which a kernel's extent is cut, each on a thread of its own.
+  int64_t partsOf(const pmrt_kernel &kernel) const;
+  /// Scratch of all threads that run a kernel.
+  uint64_t scratchOf(const pmrt_instruction &instruction) const;
   uint64_t execute(uint32_t action, uint32_t body, uint64_t index,
                    void *const *pointers);
   void runKernel(const pmrt_kernel &kernel, void *const *pointers);
@@ -197,6 +206,7 @@ private:
   ThreadPool pool;
   Arena arena;
   std::vector<Arena> kernelScratch; ///< one for each thread
+  std::unique_ptr<Slices> slices;
   Patience patience;
   FlightRecorder recorder;
   std::unique_ptr<ShorterCollective> shorter; ///< what a fault brings

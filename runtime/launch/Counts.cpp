@@ -126,6 +126,10 @@ json countsOf(const Job &job, const Rank &rank) {
   result["weight_bytes"] = weights;
   result["weight_bytes_read"] = rank.counts.weightBytesRead;
   result["arena_bytes"] = role.arena_bytes;
+  if (const Slices *slices = rank.liveSlices()) {
+    result["live_bytes"] = slices->mark();
+    result["live_place"] = slices->markPlace();
+  }
   result["busy_share"] = static_cast<double>(time.busy()) /
                          std::max<double>(double(time.total()), 1);
   json milliseconds = json::object();
@@ -234,6 +238,13 @@ std::string countsTable(const json &counts) {
           megabytes(rank["arena_bytes"].get<double>()).c_str(),
           megabytes(sent).c_str(), 100 * rank["busy_share"].get<double>());
   }
+  for (const json &rank : counts["ranks"])
+    if (rank.contains("live_bytes"))
+      text += cat("  rank ", rank["rank"].get<int64_t>(), " has ",
+                  rank["live_bytes"].get<uint64_t>(),
+                  " bytes of its arena and of kernels' scratch in use at the "
+                  "most, at ",
+                  rank["live_place"].get<std::string>(), "\n");
   if (kinds.empty())
     return text + "no rank sends anything\n";
   auto list = [&](const char *title, const std::map<std::string, Sum> &sums,

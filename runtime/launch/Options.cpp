@@ -79,7 +79,9 @@ usage: pmrun BUNDLE --weights=DIR --data=FILE [options]
   --save-gradients=FILE the first step's gradients, as safetensors
   --save-logits=FILE    the first step's logits, as safetensors
   --poison              fill memory with NaN before each use, and check that no
-                        instruction reads what nothing has written
+                        instruction reads what nothing has written; =free does so
+                        as soon as nothing reads it any more, too, and --report
+                        then says how many bytes were in use at the most
   --no-certificate      run a bundle without the certificate.json of its files,
                         which says that its program is proved to run through
   --quiet               no progress and no summary
@@ -171,7 +173,6 @@ Options parseOptions(const std::vector<std::string> &arguments) {
       {"--save-gradients", &options.saveGradients},
       {"--save-logits", &options.saveLogits}};
   const std::vector<std::pair<const char *, bool *>> switches = {
-      {"--poison", &options.poison},
       {"--no-certificate", &options.noCertificate},
       {"--resume", &options.resume},
       {"--quiet", &options.quiet},
@@ -202,6 +203,12 @@ Options parseOptions(const std::vector<std::string> &arguments) {
         fail("--report= needs a value: --report=FILE.json");
       options.report = known = true;
       options.reportFile = value;
+    }
+    if (flag == "--poison") {
+      if (hasValue && value != "free")
+        fail("--poison is '", value, "', but takes no value or =free");
+      options.poison = known = true;
+      options.poisonFreed = hasValue;
     }
     for (auto &[name, target] : switches)
       if (flag == name) {
@@ -240,7 +247,7 @@ Options parseOptions(const std::vector<std::string> &arguments) {
       }
     if (known)
       continue;
-    std::vector<std::string> names = {"--report"};
+    std::vector<std::string> names = {"--report", "--poison"};
     for (auto &entry : switches)
       names.push_back(entry.first);
     for (const Text &text : texts)
@@ -283,6 +290,13 @@ Options parseOptions(const std::vector<std::string> &arguments) {
            " is for models, not for a function with --inputs");
     return options;
   }
+  for (auto [flag, value] :
+       {std::pair("--compare", &options.compare),
+        std::pair("--save-gradients", &options.saveGradients),
+        std::pair("--save-logits", &options.saveLogits)})
+    if (options.poisonFreed && !value->empty())
+      fail(flag, " reads values behind their last use in the step, which "
+                 "--poison=free has overwritten; use --poison");
   if (options.weights.empty())
     fail("--weights is missing: give it the model directory that the bundle "
          "was compiled from (or --inputs and --outputs to a bundle of a whole "

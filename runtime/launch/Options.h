@@ -23,6 +23,7 @@ struct Options {
   double deadline = 600; ///< seconds; 0: none
   double compareTolerance = 1e-4;
   bool report = false; ///< also with a reportFile
+  bool poisonFreed = false; ///< with poison
   bool poison = false, resume = false, quiet = false, help = false;
   bool noCertificate = false; ///< runs what is not proved
 };

@@ -19,6 +19,7 @@ HostOptions hostOptions(const Options &options, const FlightFolder &flight,
   HostOptions host;
   host.threads = options.threads;
   host.poison = options.poison;
+  host.poisonFreed = options.poisonFreed;
   host.trace = !options.trace.empty();
   host.fault = parseFault(options.inject);
   if (!options.pace.empty())

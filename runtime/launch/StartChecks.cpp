@@ -23,6 +23,7 @@ static std::string fingerprint(const Options &options, const Bundle &bundle) {
   add("the bundle's hash", bundle.manifest().hash);
   add("the ABI of pmrun", PMRT_ABI_VERSION);
   add("--poison", options.poison);
+  add("--poison=free", options.poisonFreed);
   add("--steps", options.steps.value_or(-1));
   add("--resume", options.resume);
   add("--save", !options.save.empty());
