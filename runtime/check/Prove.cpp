@@ -16,6 +16,22 @@ static uint64_t roundUp(uint64_t value, uint64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
+/// What oneDNN packs of a product at one time, on any processor: of its
+/// column-major view up to 10,000 rows (our columns) in panels of 48, and up to 384
+/// columns in panels of 8, both as deep as a pass of at most 384 over k; and five
+/// pages to align them (gemm_info.cpp and gemm_driver.cpp of oneDNN 2.6 and 3).
+/// Batch dimensions may be rows of one product.
+static uint64_t packedBytes(const pmrt_gemm &gemm) {
+  auto rows = static_cast<uint64_t>(gemm.m);
+  for (int64_t size : gemm.batch)
+    rows *= static_cast<uint64_t>(size);
+  uint64_t depth = std::min<uint64_t>(gemm.k, 384);
+  return 4 * depth *
+             (roundUp(std::min<uint64_t>(gemm.n, 10000), 48) +
+              roundUp(std::min<uint64_t>(rows, 384), 8)) +
+         5 * 4096;
+}
+
 /// Counts of a role, and what its ranks need beside the arena.
 static RoleProof countRole(const Role &role,
                            const std::vector<BodyFacts> &bodies) {
@@ -36,12 +52,10 @@ static RoleProof countRole(const Role &role,
             static_cast<const pmrt_kernel *>(instruction.descriptor)
                 ->scratch_bytes);
       if (instruction.opcode == PMRT_OP_GEMM) {
-        // Panels of 16 rows and columns, zero behind the end.
-        const auto &gemm =
-            *static_cast<const pmrt_gemm *>(instruction.descriptor);
         proof.gemmPacking = std::max(
             proof.gemmPacking,
-            4 * uint64_t(gemm.k) * (roundUp(gemm.m, 16) + roundUp(gemm.n, 16)));
+            packedBytes(*static_cast<const pmrt_gemm *>(
+                instruction.descriptor)));
       }
     }
   }

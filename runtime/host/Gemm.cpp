@@ -36,6 +36,9 @@ void sgemm(int64_t transA, int64_t transB, int64_t m, int64_t n, int64_t k,
     failed.store(true, std::memory_order_relaxed);
 }
 
+/// What oneDNN adds to its panels to align them.
+static constexpr uint64_t packingPages = 5 * 4096;
+
 /// Products below this number of operations are not cut.
 static constexpr double smallestCut = 64e6;
 /// Each block packs the shorter operand again, which costs about 2 % of a block
@@ -94,6 +97,25 @@ GemmPlan::GemmPlan(const pmrt_gemm &gemm)
             {a, b + first * (transB ? ldb : 1), c + first, m, size});
     }
   }
+}
+
+uint64_t GemmPlan::packedBytes() const {
+  // oneDNN's column-major products (gemm_info.cpp, gemm_driver.cpp): panels of
+  // up to 10,000 of our columns and 384 of our rows, as deep as one pass over k.
+  static const bool wide = __builtin_cpu_supports("avx512f");
+  const int64_t unitColumns = wide ? 48 : 24, unitRows = wide ? 8 : 4;
+  const int64_t depth = std::min<int64_t>(k, wide ? 384 : 256);
+  auto round = [](int64_t value, int64_t unit) {
+    return (value + unit - 1) / unit * unit;
+  };
+  uint64_t most = 0;
+  for (const Task &task : tasks) {
+    int64_t columns = round(std::min<int64_t>(task.n, 10000), unitColumns);
+    int64_t rows = round(std::min<int64_t>(task.m, 384), unitRows);
+    most = std::max<uint64_t>(most, 4 * depth * (columns + rows));
+  }
+  // Each panel begins on a page of its own.
+  return most ? most + packingPages : 0;
 }
 
 double GemmPlan::flops() const {

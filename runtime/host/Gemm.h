@@ -29,6 +29,8 @@ public:
 
   void run(const float *a, const float *b, float *c, ThreadPool &pool) const;
   double flops() const;
+  /// The most bytes into which oneDNN packs the operands of a block.
+  uint64_t packedBytes() const;
 
 private:
   struct Task {

@@ -6,6 +6,7 @@
 #include "core/Bundle.h"
 #include "host/Gemm.h"
 
+#include <algorithm>
 #include <memory>
 
 namespace pipemesh::runtime {
@@ -58,6 +59,14 @@ public:
 
   /// Made by those who poison freed memory.
   std::shared_ptr<const class LastReads> lastReads;
+
+  /// The most bytes into which oneDNN packs the operands of a product.
+  uint64_t packedBytes() const {
+    uint64_t most = 0;
+    for (const GemmPlan &plan : plans)
+      most = std::max(most, plan.packedBytes());
+    return most;
+  }
 
   bool writes(uint64_t body, int64_t buffer) const;
 

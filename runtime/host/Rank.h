@@ -59,6 +59,9 @@ struct RunCounts {
   std::vector<std::vector<uint64_t>> instructions; ///< of each body
   std::vector<uint64_t> actions;                   ///< of the role's order
   uint64_t weightBytesRead = 0; ///< of the files, by the loader
+  /// Of the files' pages, in the groups in which the system maps them, and of
+  /// the files.
+  uint64_t weightBytesMapped = 0, weightBytesStored = 0;
 };
 
 /// The first value that is not finite, found while a step was run again.
@@ -107,6 +110,7 @@ public:
   RecordedActivity activity() const { return recorder.activity().read(); }
   FlightLog flightLog() const { return recorder.log(); }
 
+  int threads() const { return pool.threads(); }
   const Program &getProgram() const { return program; }
 
   /// Called after each action with its index in the role's order.

@@ -290,6 +290,16 @@ void MessageQueue::reset() {
   waiting.clear();
 }
 
+uint64_t MessageQueue::heldBytes() {
+  std::lock_guard lock(mutex);
+  uint64_t bytes = 0;
+  for (const Message &message : waiting)
+    bytes += message.parcel.bytes;
+  for (const Message &message : unused)
+    bytes += message.parcel.bytes;
+  return bytes;
+}
+
 //===----------------------------------------------------------------------===//
 // The transport
 //===----------------------------------------------------------------------===//
@@ -329,6 +339,14 @@ void ThreadTransport::send(const Channel &channel, const Parcel &parcel,
 uint64_t ThreadTransport::receive(const Channel &channel, const Parcel &parcel,
                                   void *data, const Patience &patience) {
   return queue(channel).receive(parcel, data, channel.sender, patience);
+}
+
+uint64_t ThreadTransport::heldBytes() {
+  std::lock_guard lock(mutex);
+  uint64_t bytes = 0;
+  for (auto &entry : queues)
+    bytes += entry.second->heldBytes();
+  return bytes;
 }
 
 std::optional<Objection>

@@ -75,6 +75,7 @@ public:
   void reset();
   /// Number of messages that wait to be received.
   size_t size();
+  uint64_t heldBytes();
 
 private:
   struct Message {
@@ -112,6 +113,7 @@ public:
   void moveToFirst(int64_t, void *, uint64_t) override {}
   [[noreturn]] void end(const JobEnd &reason) override;
   std::string leftOver() override;
+  uint64_t heldBytes() override;
 
 private:
   MessageQueue &queue(const Channel &channel);

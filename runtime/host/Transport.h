@@ -141,6 +141,9 @@ public:
   /// is read there and written here, and not used by others.
   virtual void moveToFirst(int64_t rank, void *data, uint64_t bytes) = 0;
 
+  /// Bytes of messages and operands that are kept for the next ones.
+  virtual uint64_t heldBytes() { return 0; }
+
   /// Prints a message and ends the whole job, whatever its ranks do.
   [[noreturn]] virtual void end(const JobEnd &reason) = 0;
 

@@ -144,18 +144,20 @@ json countsOf(const Job &job, const Rank &rank) {
   return result;
 }
 
-json countsOfAll(Job &job) {
+json countsOfAll(Job &job, const StartMemory &start) {
   json own = json::object();
   own["ranks"] = json::array();
   for (int64_t i = 0; i < job.localSize(); ++i)
     own["ranks"].push_back(countsOf(job, job.local(i)));
   own["peak_memory_bytes"] = peakMemory();
+  own["memory"] = memoryOf(job, start);
   std::vector<std::string> texts = job.gatherTexts(own.dump());
   json result = {{"format", "pipemesh-report"},
                  {"version", 1},
                  {"hash", job.manifest().hash},
                  {"steps", job.local(0).counts.steps},
-                 {"ranks", json::array()}};
+                 {"ranks", json::array()},
+                 {"memory", json::array()}};
   if (!job.isFirst())
     return result;
   for (const std::string &text : texts) {
@@ -163,6 +165,10 @@ json countsOfAll(Job &job) {
     bool single = texts.size() == 1;
     if (single)
       result["peak_memory_bytes"] = process["peak_memory_bytes"];
+    json memory = process["memory"];
+    if (!single)
+      memory["rank"] = process["ranks"][0]["rank"];
+    result["memory"].push_back(std::move(memory));
     for (json &rank : process["ranks"]) {
       if (!single)
         rank["peak_memory_bytes"] = process["peak_memory_bytes"];
@@ -245,6 +251,7 @@ std::string countsTable(const json &counts) {
                   " bytes of its arena and of kernels' scratch in use at the "
                   "most, at ",
                   rank["live_place"].get<std::string>(), "\n");
+  text += memoryTable(counts["memory"]);
   if (kinds.empty())
     return text + "no rank sends anything\n";
   auto list = [&](const char *title, const std::map<std::string, Sum> &sums,

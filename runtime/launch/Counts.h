@@ -3,7 +3,7 @@
 #ifndef PIPEMESH_RUNTIME_LAUNCH_COUNTS_H
 #define PIPEMESH_RUNTIME_LAUNCH_COUNTS_H
 
-#include "host/Job.h"
+#include "launch/Memory.h"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -15,8 +15,9 @@ namespace pipemesh::runtime {
 /// and the share of the time in which it computed.
 nlohmann::ordered_json countsOf(const Job &job, const Rank &rank);
 
-/// The counts of all ranks, as JSON; in the process of rank 0. Collective.
-nlohmann::ordered_json countsOfAll(Job &job);
+/// The counts of all ranks, and the memory of their processes, as JSON; in the
+/// process of rank 0. Collective.
+nlohmann::ordered_json countsOfAll(Job &job, const StartMemory &start = {});
 
 /// The same as tables: by rank, by axis and kind, and the modules that cause
 /// most bytes.

@@ -2,10 +2,11 @@
 
 #include "launch/Report.h"
 
+#include "launch/Memory.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <sys/resource.h>
 #include <unistd.h>
 
 using json = nlohmann::ordered_json;
@@ -75,12 +76,6 @@ void Progress::finish() {
   if (open)
     std::fputc('\n', stderr);
   open = false;
-}
-
-uint64_t peakMemory() {
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 
 /// A line for each rank of this process: where its time went.

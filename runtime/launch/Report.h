@@ -43,9 +43,6 @@ void writeTrace(Job &job, const std::string &path);
 /// Loss, speed, where each rank's time went, and peak memory.
 std::string summary(Job &job, const std::vector<StepResult> &results);
 
-/// Peak resident memory of this process in bytes.
-uint64_t peakMemory();
-
 } // namespace pipemesh::runtime
 
 #endif // PIPEMESH_RUNTIME_LAUNCH_REPORT_H

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace pipemesh::runtime {
@@ -73,8 +74,14 @@ void Session::loadWeights() {
       tensors[parameter.name] =
           &checkpoint->parameter(parameter.name, parameter.shape);
   });
+  // Pages that a fault maps together (fault_around_bytes of Linux).
+  constexpr uintptr_t group = 64u << 10;
   job.onEveryRank([&](Rank &rank) {
     const RoleInfo &info = rank.getProgram().info;
+    std::set<uintptr_t> groups;
+    for (auto &[name, tensor] : tensors)
+      rank.counts.weightBytesStored +=
+          elementCount(tensor->shape) * storedElementSize(tensor->dtype);
     for (size_t i = 0; i < info.buffers.size(); ++i) {
       const BufferInfo &buffer = info.buffers[i];
       if (buffer.init != BufferInit::Weights)
@@ -94,8 +101,14 @@ void Session::loadWeights() {
                  [&](int64_t from, int64_t to, int64_t count) {
                    convertToF32(*found->second, from, count, local + to);
                    rank.counts.weightBytesRead += count * size;
+                   auto at = reinterpret_cast<uintptr_t>(found->second->data) +
+                             from * size;
+                   for (uintptr_t g = at / group;
+                        g <= (at + count * size - 1) / group; ++g)
+                     groups.insert(g);
                  });
     }
+    rank.counts.weightBytesMapped = groups.size() * group;
   });
 }
 

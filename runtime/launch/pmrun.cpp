@@ -55,7 +55,9 @@ static std::string ranksText(const Job &job) {
 }
 
 static int run(const Options &options, std::shared_ptr<Transport> transport,
-               Supervised &supervised) {
+               Supervised &supervised, StartMemory start) {
+  if (options.report)
+    (transport ? start.withMpi : start.program) = anonymousBytes();
   auto checkFiles = [&] {
     for (auto &[path, flag] :
          {std::pair(&options.metrics, "--metrics"),
@@ -179,7 +181,7 @@ static int run(const Options &options, std::shared_ptr<Transport> transport,
   if (!options.trace.empty())
     writeTrace(job, options.trace);
   if (options.report) {
-    nlohmann::ordered_json counts = countsOfAll(job);
+    nlohmann::ordered_json counts = countsOfAll(job, start);
     job.agree([&] {
       if (first && !options.reportFile.empty())
         writeTextFile(options.reportFile, counts.dump(1) + "\n");
@@ -222,7 +224,7 @@ static int failed(const std::string &message, int status = failedStatus) {
 /// Runs all ranks in this process.
 static int runThreads(const Options &options, Supervised &supervised) {
   try {
-    return run(options, nullptr, supervised);
+    return run(options, nullptr, supervised, {});
   } catch (const std::bad_alloc &) {
     return failed("out of memory; use more micro-batches or fewer ranks");
   } catch (const Error &error) {
@@ -256,7 +258,10 @@ static int runMpi(const Options &options, const std::string &problem,
                   Supervised &supervised, int supervisor) {
   std::shared_ptr<Transport> transport;
   std::optional<Watched> watched;
+  StartMemory start;
   try {
+    if (options.report)
+      start.program = anonymousBytes();
     transport = startMpi();
     limitWaits(*transport, options);
     watched.emplace(supervisor, options.watch, *transport);
@@ -269,7 +274,7 @@ static int runMpi(const Options &options, const std::string &problem,
       if (!problem.empty())
         fail(problem);
     });
-    status = run(options, transport, supervised);
+    status = run(options, transport, supervised, start);
   } catch (const AgreedError &error) {
     if (transport->isFirst())
       failed(error.what(), error.status());
@@ -316,6 +321,7 @@ static int superviseRanks(const Options &options, const std::string &problem,
 }
 
 int main(int argc, char **argv) {
+  keepHeapsWhole(argv);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   Options options;
   std::string problem;

@@ -21,6 +21,12 @@ public:
                const pmrt_instruction &instruction, void *const *pointers,
                ThreadPool &pool, const Patience &patience) override;
 
+  /// Of what is used again by every collective.
+  uint64_t heldBytes() const {
+    return own.capacity() + firsts.capacity() + staging.capacity() +
+           pack.capacity() + whole.capacity();
+  }
+
 private:
   enum Tag { First, Data, Result, Tags };
 

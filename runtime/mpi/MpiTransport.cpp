@@ -100,6 +100,7 @@ public:
   void moveToFirst(int64_t rank, void *data, uint64_t bytes) override;
   [[noreturn]] void end(const JobEnd &reason) override;
   std::string leftOver() override;
+  uint64_t heldBytes() override;
   void finish();
 
 private:
@@ -217,6 +218,17 @@ void MpiTransport::send(const Channel &channel, const Parcel &parcel,
                       channel.receiver, tag);
   sent[channel.receiver] += 2;
   staged.push_back(std::move(copy));
+}
+
+uint64_t MpiTransport::heldBytes() {
+  uint64_t held = 0;
+  for (const Staged &copy : staged)
+    held += copy.bytes;
+  for (const Staged &copy : unused)
+    held += copy.bytes;
+  for (auto &entry : groups)
+    held += entry.second->heldBytes();
+  return held;
 }
 
 uint64_t MpiTransport::receive(const Channel &channel, const Parcel &parcel,
