@@ -118,7 +118,7 @@ TEST(Refusals, MemoryNamesItsReserves) {
   std::string text = program.refusal({peak - 1});
   EXPECT_EQ(text.find("memory: a rank of role "), 0u) << text;
   for (const char *part : {"arena ", "scratch of kernels 256",
-                           "matrices packed by oneDNN 1024",
+                           "matrices packed by oneDNN 22272",
                            "transfers under way "})
     EXPECT_NE(text.find(part), std::string::npos) << text;
 }
