@@ -44,9 +44,19 @@ struct BodyLife {
   uint64_t bytes() const { return values + scratch + kernel; }
 };
 
+/// A collective that goes on up to the wait for its event.
+struct Start {
+  const pmrt_instruction *instruction;
+  bool once;
+  uint32_t microBatch; ///< of the action that runs it
+};
+using Starts = std::map<uint32_t, Start>;
+
 class LiveBody {
 public:
-  LiveBody(const Role &role, uint32_t number);
+  /// `microBatch` is that of the action, where the body runs once.
+  LiveBody(const Role &role, uint32_t number, const Starts &starts,
+           uint32_t microBatch);
 
   /// In the order of their numbers; the scratch region is the last one.
   std::vector<Slice> slices;
@@ -83,9 +93,32 @@ static bool fillsOperand(const pmrt_instruction &instruction, uint32_t number) {
          instruction.operands[number].bytes;
 }
 
-LiveBody::LiveBody(const Role &role, uint32_t number)
+static Starts findStarts(const pmrt_role &table) {
+  Starts starts;
+  std::vector<bool> seen(table.num_bodies);
+  for (uint64_t a = 0; a < table.num_actions; ++a) {
+    const pmrt_action &action = table.actions[a];
+    if (action.kind != PMRT_RUN || seen[action.index])
+      continue;
+    seen[action.index] = true;
+    const pmrt_body &body = table.bodies[action.index];
+    for (uint64_t i = 0; i < body.num_instructions; ++i)
+      if (body.instructions[i].event && isCollective(body.instructions[i]))
+        starts[body.instructions[i].event] = {
+            &body.instructions[i], runsOnce(body), action.micro_batch};
+  }
+  return starts;
+}
+
+LiveBody::LiveBody(const Role &role, uint32_t number, const Starts &starts,
+                   uint32_t microBatch)
     : role(role), body(role.table.bodies[number]), flow(role, number) {
   bool once = runsOnce(body);
+  // What starts or waits runs for one micro-batch only, so that its slots have
+  // numbers; the operands of a start may lie in those of another action.
+  bool numbered = false;
+  for (uint64_t i = 0; i < body.num_instructions; ++i)
+    numbered |= body.instructions[i].event != 0;
   accesses.resize(body.num_instructions);
   for (uint64_t i = 0; i < body.num_instructions; ++i) {
     const pmrt_instruction &instruction = body.instructions[i];
@@ -97,26 +130,25 @@ LiveBody::LiveBody(const Role &role, uint32_t number)
         slices.push_back(slice);
       accesses[i].push_back({entry->second, begin, end, reads, fills});
     };
-    for (uint32_t o = 0; o < instruction.num_operands; ++o) {
-      const pmrt_operand &operand = instruction.operands[o];
+    auto addOperand = [&](const pmrt_operand &operand, bool once,
+                          uint32_t microBatch, bool reads, bool fills) {
       uint64_t end = operand.offset + operand.bytes;
-      bool reads = operand.access & PMRT_READ;
-      bool fills = (operand.access & PMRT_WRITE) && fillsOperand(instruction, o);
       if (operand.buffer == PMRT_SCRATCH) {
         add({Slice::scratch, 0}, operand.offset, end, reads, fills);
-        continue;
+        return;
       }
       if (isKept(role, operand.buffer))
-        continue;
+        return;
       const pmrt_buffer &buffer = role.table.buffers[operand.buffer];
       uint32_t place = role.place[operand.buffer];
       if (buffer.slots == 1) {
         add({place, 0}, operand.offset, end, reads, fills);
-        continue;
+        return;
       }
       if (!once) {
-        add({place, Slice::mine}, operand.offset, end, reads, fills);
-        continue;
+        add({place, numbered ? microBatch % buffer.slots : Slice::mine},
+            operand.offset, end, reads, fills);
+        return;
       }
       for (uint64_t s = operand.offset / buffer.slot_stride;
            s < buffer.slots && s * buffer.slot_stride < end; ++s) {
@@ -126,7 +158,18 @@ LiveBody::LiveBody(const Role &role, uint32_t number)
         if (from < to)
           add({place, static_cast<uint32_t>(s)}, from, to, reads, fills);
       }
+    };
+    for (uint32_t o = 0; o < instruction.num_operands; ++o) {
+      uint32_t access = instruction.operands[o].access;
+      addOperand(instruction.operands[o], once, microBatch, access & PMRT_READ,
+                 (access & PMRT_WRITE) && fillsOperand(instruction, o));
     }
+    // A collective that was started has its operands up to the wait.
+    auto start = starts.find(instruction.event);
+    if (instruction.opcode == PMRT_OP_WAIT && start != starts.end())
+      for (uint32_t o = 0; o < start->second.instruction->num_operands; ++o)
+        addOperand(start->second.instruction->operands[o], start->second.once,
+                   start->second.microBatch, true, false);
   }
   // The scratch region has a slice, and it is the last one.
   auto [entry, fresh] = numbers.try_emplace(
@@ -273,6 +316,7 @@ LiveFacts findLive(const Role &role) {
     facts.kernel = kernel;
     facts.place = describePlace();
   };
+  Starts starts = findStarts(table);
   std::vector<std::unique_ptr<LiveBody>> bodies(table.num_bodies);
   LiveSet after;
   for (uint64_t a = table.num_actions; a-- > 0;) {
@@ -292,7 +336,8 @@ LiveFacts findLive(const Role &role) {
     }
     std::unique_ptr<LiveBody> &body = bodies[action.index];
     if (!body)
-      body = std::make_unique<LiveBody>(role, action.index);
+      body = std::make_unique<LiveBody>(role, action.index, starts,
+                                        action.micro_batch);
     auto find = [&](const Slice &slice) -> Ranges & {
       std::vector<Ranges> &slots = live[slice.place];
       return slots[slice.slot == Slice::mine ? action.micro_batch % slots.size()

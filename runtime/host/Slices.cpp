@@ -95,23 +95,40 @@ static bool leavesGaps(const pmrt_instruction &instruction) {
          instruction.operands[2].bytes;
 }
 
+std::vector<LastReads::Touch>
+LastReads::touchesOf(uint64_t action,
+                     const pmrt_instruction &instruction) const {
+  std::vector<Touch> touches;
+  auto add = [&](uint64_t by, const pmrt_operand &operand, uint32_t access,
+                 bool fills) {
+    if (isKept(operand.buffer))
+      return;
+    auto [begin, end] = bytesOf(by, operand);
+    touches.push_back({begin, end, access, fills});
+  };
+  for (uint32_t o = 0; o < instruction.num_operands; ++o) {
+    const pmrt_operand &operand = instruction.operands[o];
+    add(action, operand, operand.access,
+        (operand.access & PMRT_WRITE) && !leavesGaps(instruction));
+  }
+  const pmrt_instruction *start = instruction.opcode == PMRT_OP_WAIT
+                                      ? program.startOf(instruction.event)
+                                      : nullptr;
+  if (start)
+    for (uint32_t o = 0; o < start->num_operands; ++o)
+      add(startedBy.at(instruction.event), start->operands[o], PMRT_READ, false);
+  return touches;
+}
+
 void LastReads::goBack(uint64_t action, const pmrt_instruction &instruction,
                        ByteSet &live) const {
-  for (uint32_t o = 0; o < instruction.num_operands; ++o) {
-    const pmrt_operand &operand = instruction.operands[o];
-    if (isKept(operand.buffer) || !(operand.access & PMRT_WRITE) ||
-        leavesGaps(instruction))
-      continue;
-    auto [begin, end] = bytesOf(action, operand);
-    live.remove(begin, end);
-  }
-  for (uint32_t o = 0; o < instruction.num_operands; ++o) {
-    const pmrt_operand &operand = instruction.operands[o];
-    if (isKept(operand.buffer) || !(operand.access & PMRT_READ))
-      continue;
-    auto [begin, end] = bytesOf(action, operand);
-    live.add(begin, end);
-  }
+  std::vector<Touch> touches = touchesOf(action, instruction);
+  for (const Touch &touch : touches)
+    if (touch.fills)
+      live.remove(touch.begin, touch.end);
+  for (const Touch &touch : touches)
+    if (touch.access & PMRT_READ)
+      live.add(touch.begin, touch.end);
 }
 
 LastReads::Ends LastReads::endsOf(uint64_t action) const {
@@ -120,15 +137,11 @@ LastReads::Ends LastReads::endsOf(uint64_t action) const {
   Ends ends;
   ends.behind.resize(count);
   auto end = [&](uint64_t i, const ByteSet &live) {
-    for (uint32_t o = 0; o < body.instructions[i].num_operands; ++o) {
-      const pmrt_operand &operand = body.instructions[i].operands[o];
-      if (isKept(operand.buffer))
-        continue;
-      auto [begin, last] = bytesOf(action, operand);
-      live.forEachPart(begin, last, false, [&](uint64_t from, uint64_t to) {
-        ends.behind[i].emplace_back(from, to);
-      });
-    }
+    for (const Touch &touch : touchesOf(action, body.instructions[i]))
+      live.forEachPart(touch.begin, touch.end, false,
+                       [&](uint64_t from, uint64_t to) {
+                         ends.behind[i].emplace_back(from, to);
+                       });
   };
   auto isJump = [&](uint64_t i) {
     return body.instructions[i].opcode == PMRT_OP_JUMP ||
@@ -203,6 +216,14 @@ LastReads::LastReads(const Program &program) : program(program) {
     }
   }
   filling.add(all);
+  for (uint64_t a = 0; a < role.num_actions; ++a) {
+    if (role.actions[a].kind != PMRT_RUN)
+      continue;
+    const pmrt_body &body = role.bodies[role.actions[a].index];
+    for (uint64_t i = 0; i < body.num_instructions; ++i)
+      if (body.instructions[i].event && isCollective(body.instructions[i]))
+        startedBy[body.instructions[i].event] = a;
+  }
   live.resize(role.num_actions + 1);
   live.back() = std::move(all);
   live.back().add(outputs);
@@ -287,12 +308,10 @@ void Slices::beginInstruction(uint64_t index, uint64_t kernelScratch) {
   const pmrt_instruction &instruction =
       program.role.bodies[program.role.actions[action].index]
           .instructions[index];
+  std::vector<LastReads::Touch> touches = reads.touchesOf(action, instruction);
   for (uint32_t how : {PMRT_READ, PMRT_WRITE})
-    for (uint32_t o = 0; o < instruction.num_operands; ++o) {
-      auto [begin, end] = reads.bytesOf(action, instruction.operands[o]);
-      access(begin, end, instruction.operands[o].access & how,
-             describe(instruction));
-    }
+    for (const LastReads::Touch &touch : touches)
+      access(touch.begin, touch.end, touch.access & how, describe(instruction));
   see(kernelScratch, &instruction);
 }
 

@@ -86,18 +86,27 @@ public:
     return buffer != PMRT_SCRATCH && kept[buffer];
   }
 
-  /// Bytes of an operand of an action.
-  std::pair<uint64_t, uint64_t> bytesOf(uint64_t action,
-                                        const pmrt_operand &operand) const;
+  struct Touch {
+    uint64_t begin, end; ///< in the arena
+    uint32_t access;
+    bool fills; ///< writes every byte
+  };
+  /// What an instruction of an action touches, without what is kept. A wait reads
+  /// the operands of what was started.
+  std::vector<Touch> touchesOf(uint64_t action,
+                               const pmrt_instruction &instruction) const;
   /// Bytes of the slot that a transfer moves.
   std::pair<uint64_t, uint64_t> bytesOf(const pmrt_action &action) const;
 
 private:
+  std::pair<uint64_t, uint64_t> bytesOf(uint64_t action,
+                                        const pmrt_operand &operand) const;
   void goBack(uint64_t action, const pmrt_instruction &instruction,
               ByteSet &live) const;
 
   const Program &program;
-  std::vector<bool> kept; // by buffer
+  std::vector<bool> kept;           // by buffer
+  std::map<uint32_t, uint64_t> startedBy; ///< action of each event
   ByteSet filling;
   std::vector<ByteSet> live;
 };

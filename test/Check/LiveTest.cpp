@@ -2,6 +2,7 @@
 
 #include "Samples.h"
 
+#include <map>
 #include <set>
 
 namespace pipemesh::proof::test {
@@ -25,6 +26,7 @@ struct Moment {
 /// without jumps.
 std::vector<Moment> momentsOf(const pmrt_role &role) {
   std::vector<Moment> moments;
+  std::map<uint32_t, std::vector<Touch>> started;
   for (uint64_t a = 0; a < role.num_actions; ++a) {
     const pmrt_action &action = role.actions[a];
     auto placeOf = [&](uint32_t buffer, uint64_t microBatch) {
@@ -56,6 +58,13 @@ std::vector<Moment> momentsOf(const pmrt_role &role) {
         moment.touches.push_back({at, at + operand.bytes,
                                   (operand.access & PMRT_READ) != 0,
                                   (operand.access & PMRT_WRITE) != 0});
+      }
+      // The operands of a start are its own up to the wait.
+      if (instruction.opcode == PMRT_OP_WAIT) {
+        for (Touch touch : started[instruction.event])
+          moment.touches.push_back({touch.begin, touch.end, true, false});
+      } else if (instruction.event) {
+        started[instruction.event] = moment.touches;
       }
     }
   }
@@ -136,6 +145,8 @@ TEST(Live, EqualsAWalkOverEachByte) {
         options.schedule = *schedule;
         options.tp = 2;
         options.operations = 1 + seed % 5;
+        options.starts = seed % 2;
+        options.dp = 1 + seed % 2;
         options.seed = seed++;
         SampleProgram program(options);
         proof::Proof proof = program.prove();
