@@ -9,6 +9,7 @@
 #include "pipemesh/Dialect/SDY/SDY.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include "pipemesh/Lower/Passes.h"
+#include "pipemesh/Lower/Cuda/Passes.h"
 #include "pipemesh/Lower/Kernels/Passes.h"
 #include "pipemesh/Differentiate/Differentiate.h"
 #include "pipemesh/Differentiate/Passes.h"
@@ -30,6 +31,7 @@ void pipemesh::registerAllPasses() {
   mlir::registerTransformsPasses();
   registerLowerPasses();
   registerLowerKernelsPasses();
+  registerLowerCudaPasses();
   registerLowerPipelines();
   registerDifferentiatePasses();
   registerPipemeshImportPasses();

@@ -17,6 +17,7 @@
 #include "pipemesh/Import/ImportHuggingFace.h"
 #include "pipemesh/InitAll.h"
 #include "pipemesh/Lower/Bundle.h"
+#include "pipemesh/Lower/Cuda/CudaKernels.h"
 #include "pipemesh/Shard/Explain.h"
 #include "pipemesh/Support/DiagnosticLines.h"
 #include "pipemesh/Support/ParseModule.h"
@@ -108,6 +109,11 @@ cl::opt<unsigned> vectorWidth("vector-width",
                               cl::desc("float32 elements of a vector; 0 takes "
                                        "the widest of the processor"),
                               cl::init(0), cl::cat(category));
+cl::opt<std::string> cudaKernels(
+    "cuda-kernels",
+    cl::desc("write the kernels of the program for NVIDIA's processors (gpu "
+             "dialect, PTX, cubins) and what they take to a folder"),
+    cl::value_desc("folder"), cl::cat(category));
 cl::opt<uint64_t> memoryLimit("memory-limit",
                               cl::desc("bytes that each rank has (the cluster's "
                                        "devices): a bundle that needs more is "
@@ -223,9 +229,10 @@ int main(int argc, char **argv) {
     return fail(llvm::toString(recipe.takeError()));
   if (output.empty() && emit.empty() && printAfterEach.empty() &&
       explained.empty() && !report.getNumOccurrences() &&
-      !simulated.getNumOccurrences())
+      !simulated.getNumOccurrences() && cudaKernels.empty())
     return fail("nothing to do: give -o BUNDLE, --emit=LEVEL, "
-                "--print-after-each=DIR, --report or --simulate");
+                "--print-after-each=DIR, --report, --simulate or "
+                "--cuda-kernels=DIR");
   if (costsPath.getNumOccurrences() && !simulated.getNumOccurrences())
     return fail("--costs are those of --simulate, which is not given");
 
@@ -315,7 +322,7 @@ int main(int argc, char **argv) {
                                               simulated, llvm::outs()))
         return fail(llvm::toString(std::move(error)));
       if (output.empty() && emit.empty() && printAfterEach.empty() &&
-          !report.getNumOccurrences())
+          !report.getNumOccurrences() && cudaKernels.empty())
         return 0;
     }
     if (!printAfterEach.empty() &&
@@ -345,6 +352,11 @@ int main(int argc, char **argv) {
   if (report.getNumOccurrences() &&
       failed(writeReport(*module, std::move(shardedWork), std::move(gathers))))
     return 1;
+  if (!cudaKernels.empty()) {
+    auto kernelScope = timingScope.nest("GPU kernels");
+    if (failed(writeCudaKernels(*module, cudaKernels)))
+      return 1;
+  }
   if (output.empty())
     return 0;
 

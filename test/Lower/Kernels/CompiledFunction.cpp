@@ -93,6 +93,10 @@ CompiledFunction::CompiledFunction(const std::string &text,
     ADD_FAILURE() << "forms no kernels: " << text;
     return;
   }
+#ifdef PIPEMESH_TEST_CUDA
+  loadGpuKernels(text);
+  return;
+#endif
   CpuTarget target = CpuTarget::getHost();
   if (vectorWidth)
     target.vectorWidth = vectorWidth;
@@ -132,6 +136,57 @@ CompiledFunction::CompiledFunction(const std::string &text,
   if (!library)
     ADD_FAILURE() << dlerror();
 }
+
+#ifdef PIPEMESH_TEST_CUDA
+void CompiledFunction::loadGpuKernels(const std::string &text) {
+  OwningOpRef<ModuleOp> own = ModuleOp::create(UnknownLoc::get(&context));
+  GpuKernelBuilder builder(*own);
+  bool good = true;
+  fused->walk([&](pmrt::FusedOp op) {
+    FailureOr<GpuKernelInfo> info = builder.getOrCreate(op);
+    good &= succeeded(info);
+    if (good)
+      gpuKernelOf[op] = *info;
+  });
+  if (!good) {
+    ADD_FAILURE() << "a kernel has no code: " << text;
+    return;
+  }
+  kernels.resize(builder.getKernels().size());
+  auto ptx = compileToPtx(builder.getModule(), CudaToolkit::find());
+  if (!ptx) {
+    ADD_FAILURE() << llvm::toString(ptx.takeError());
+    return;
+  }
+  std::string problem;
+  emulator = std::make_unique<::pmrt::ptx::Emulator>(*ptx, problem);
+  if (!problem.empty()) {
+    ADD_FAILURE() << problem << "\n" << *ptx;
+    emulator.reset();
+  }
+}
+
+/// `Split::Single` runs blocks and threads from the last one down.
+void CompiledFunction::runGpuKernel(pmrt::FusedOp op,
+                                    const std::vector<void *> &operands,
+                                    Split split) {
+  const GpuKernelInfo &info = gpuKernelOf.at(op);
+  ::pmrt::ptx::Launch launch;
+  launch.blocks = info.blocks;
+  launch.threads = info.threads;
+  launch.isReversed = split == Split::Single;
+  SmallVector<Type> types(op.getOperandTypes());
+  llvm::append_range(types, op.getResultTypes());
+  for (auto [pointer, type] : llvm::zip(operands, types))
+    launch.parameters.push_back(
+        {pointer, getBytes(cast<RankedTensorType>(type))});
+  int64_t coordinates[] = {1, 2, 3};
+  Bytes scratch(info.scratchBytes, char(0xff));
+  launch.parameters.push_back({coordinates, sizeof(coordinates)});
+  launch.parameters.push_back({scratch.data(), scratch.size()});
+  EXPECT_EQ(emulator->run(info.name, launch), "");
+}
+#endif
 
 CompiledFunction::~CompiledFunction() {
   if (library)
@@ -192,6 +247,9 @@ std::vector<Bytes> CompiledFunction::makeArguments(unsigned seed) const {
 void CompiledFunction::runKernel(pmrt::FusedOp op,
                                  const std::vector<void *> &operands,
                                  Split split) {
+#ifdef PIPEMESH_TEST_CUDA
+  return runGpuKernel(op, operands, split);
+#endif
   const KernelInfo &info = kernelOf.at(op);
   auto function =
       reinterpret_cast<KernelFunction>(dlsym(library, info.name.c_str()));

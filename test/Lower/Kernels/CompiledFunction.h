@@ -1,7 +1,8 @@
 //===- CompiledFunction.h - runs a function's kernels -----------*- C++ -*-===//
 //
 // Compiles a function of the partitioned level to kernels, runs them on this
-// machine and compares with the reference interpreter.
+// machine and compares with the reference interpreter. With PIPEMESH_TEST_CUDA they
+// are kernels for GPUs, and an emulator runs them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,6 +12,11 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "pipemesh/Lower/Kernels/KernelBuilder.h"
+#ifdef PIPEMESH_TEST_CUDA
+#include "cuda/emulate/Emulator.h"
+#include "pipemesh/Lower/Cuda/GpuKernelBuilder.h"
+#include "pipemesh/Lower/Cuda/GpuTarget.h"
+#endif
 #include <map>
 #include <string>
 #include <vector>
@@ -28,7 +34,11 @@ public:
   CompiledFunction(const std::string &text, unsigned vectorWidth = 0);
   ~CompiledFunction();
 
+#ifdef PIPEMESH_TEST_CUDA
+  bool isValid() const { return emulator != nullptr; }
+#else
   bool isValid() const { return library != nullptr; }
+#endif
   unsigned getNumKernels() const { return kernels.size(); }
   const std::vector<KernelInfo> &getKernels() const { return kernels; }
 
@@ -59,6 +69,14 @@ private:
   std::map<mlir::Operation *, KernelInfo> kernelOf;
   std::string directory;
   void *library = nullptr;
+#ifdef PIPEMESH_TEST_CUDA
+  std::map<mlir::Operation *, GpuKernelInfo> gpuKernelOf;
+  std::unique_ptr<::pmrt::ptx::Emulator> emulator;
+
+  void loadGpuKernels(const std::string &text);
+  void runGpuKernel(pmrt::FusedOp op, const std::vector<void *> &operands,
+                    Split split);
+#endif
 
   void runKernel(pmrt::FusedOp op, const std::vector<void *> &operands,
                  Split split);
