@@ -117,10 +117,13 @@ std::string certify(const std::string &directory,
   }
 }
 
-BundleVerdict judgeBundle(const std::string &directory,
-                          uint64_t memoryLimit) noexcept {
+BundleVerdict judgeBundle(const std::string &directory, uint64_t memoryLimit,
+                          uint64_t threads) noexcept {
   try {
-    return {true, proofText(proveBundle(directory, {memoryLimit}))};
+    ProveOptions options;
+    options.memoryLimit = memoryLimit;
+    options.threads = threads;
+    return {true, proofText(proveBundle(directory, options))};
   } catch (const std::exception &error) {
     return {false, error.what()};
   }

@@ -19,9 +19,9 @@ struct BundleVerdict {
 };
 
 /// Proves a bundle on disk. `memoryLimit` is that of a rank in bytes; 0 takes the
-/// manifest's.
-BundleVerdict judgeBundle(const std::string &directory,
-                          uint64_t memoryLimit = 0) noexcept;
+/// manifest's. Each of the `threads` of a rank has scratch of its own.
+BundleVerdict judgeBundle(const std::string &directory, uint64_t memoryLimit = 0,
+                          uint64_t threads = 1) noexcept;
 
 /// Proves a bundle and writes its certificate.json. Returns what is wrong, or
 /// nothing.

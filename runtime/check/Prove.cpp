@@ -16,10 +16,11 @@ static uint64_t roundUp(uint64_t value, uint64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-/// What oneDNN packs of a product at one time, on any processor: of its
-/// column-major view up to 10,000 rows (our columns) in panels of 48, and up to 384
-/// columns in panels of 8, both as deep as a pass of at most 384 over k; and five
-/// pages to align them (gemm_info.cpp and gemm_driver.cpp of oneDNN 2.6 and 3).
+/// At least what oneDNN packs of a product at one time: of its column-major view
+/// up to 10,000 rows (our columns) in panels of 48, and up to 384 columns in panels
+/// of 8, both as deep as a pass of at most 384 over k; and five pages to align them.
+/// Found from the sizes that oneDNN 2.6 allocates on a processor with AVX2; those of
+/// AVX-512 are from its blocking.
 /// Batch dimensions may be rows of one product.
 static uint64_t packedBytes(const pmrt_gemm &gemm) {
   auto rows = static_cast<uint64_t>(gemm.m);

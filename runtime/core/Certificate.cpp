@@ -29,7 +29,32 @@ BundleDigests digestBundle(const std::string &directory) {
   return digests;
 }
 
-void checkCertificate(const std::string &directory) {
+/// The certificate is of one thread; each more has scratch of its own.
+static void checkThreads(const json &certificate, uint64_t threads) {
+  auto number = [](const json &object, const char *key) {
+    return object.is_object() && object.contains(key) &&
+                   object[key].is_number_unsigned()
+               ? object[key].get<uint64_t>()
+               : uint64_t(0);
+  };
+  uint64_t limit =
+      number(certificate.value("proved", json::object()), "memory_limit");
+  json roles = certificate.value("roles", json::array());
+  for (size_t r = 0; limit && roles.is_array() && r < roles.size(); ++r) {
+    json reserves = roles[r].value("reserves", json::object());
+    uint64_t each = number(reserves, "kernel_scratch_bytes") +
+                    number(reserves, "onednn_packing_bytes");
+    uint64_t peak = number(roles[r], "peak_bytes");
+    if (peak + (threads - 1) * each > limit)
+      fail("a rank of role ", r, " with ", threads, " threads needs ",
+           peak + (threads - 1) * each, " bytes at its peak (", peak,
+           " with one, and ", each, " for each more), but was compiled for ",
+           limit, "; use fewer --threads, or compile it with a larger "
+           "--memory-limit");
+  }
+}
+
+void checkCertificate(const std::string &directory, uint64_t threads) {
   static const char *const wayOut =
       "; prove it with pmcheck bundle --write, compile it again, or run it "
       "unproved with --no-certificate";
@@ -60,6 +85,7 @@ void checkCertificate(const std::string &directory) {
     if (text(files, name.c_str()) != digest)
       fail("'", path, "' is not of this '", name,
            "': the file was changed after it was proved", wayOut);
+  checkThreads(certificate, threads);
 }
 
 } // namespace pipemesh::runtime

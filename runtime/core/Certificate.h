@@ -21,8 +21,10 @@ struct BundleDigests {
 };
 BundleDigests digestBundle(const std::string &directory);
 
-/// Throws unless the bundle has a certificate, and it is that of its files.
-void checkCertificate(const std::string &directory);
+/// Throws unless the bundle has a certificate, and it is that of its files, and
+/// where it was proved for a limit of memory, that suffices for `threads` of each
+/// rank.
+void checkCertificate(const std::string &directory, uint64_t threads = 1);
 
 } // namespace pipemesh::runtime
 

@@ -100,8 +100,8 @@ GemmPlan::GemmPlan(const pmrt_gemm &gemm)
 }
 
 uint64_t GemmPlan::packedBytes() const {
-  // oneDNN's column-major products (gemm_info.cpp, gemm_driver.cpp): panels of
-  // up to 10,000 of our columns and 384 of our rows, as deep as one pass over k.
+  // Panels of up to 10,000 of our columns and 384 of our rows, as deep as one pass
+  // over k: the sizes that oneDNN 2.6 is seen to allocate with AVX2.
   static const bool wide = __builtin_cpu_supports("avx512f");
   const int64_t unitColumns = wide ? 48 : 24, unitRows = wide ? 8 : 4;
   const int64_t depth = std::min<int64_t>(k, wide ? 384 : 256);

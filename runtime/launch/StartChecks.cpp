@@ -62,7 +62,8 @@ std::unique_ptr<Bundle> openTogether(const Options &options,
   auto open = [&] {
     bundle = std::make_unique<Bundle>(options.bundle);
     if (!options.noCertificate)
-      checkCertificate(options.bundle);
+      checkCertificate(options.bundle,
+                       static_cast<uint64_t>(options.threads));
     own = fingerprint(options, *bundle);
   };
   if (!transport) {

@@ -148,6 +148,29 @@ class BrokenBundles(harness.EndToEndTest):
         self.assertIn("has no certificate.json", run().stderr)
         self.assertEqual(run("--no-certificate").returncode, 0)
 
+    def test_threads_have_scratch_of_their_own(self):
+        folder = self.path("limited")
+        gpt2 = os.path.join(harness.INPUTS, "models", "gpt2")
+        with open(os.path.join(self.base("tied"), "certificate.json")) as file:
+            roles = json.load(file)["roles"]
+        limit = max(role["peak_bytes"] for role in roles)
+        harness.compile_bundle(gpt2, folder, "pp=2,mb=4",
+                               options=[f"--memory-limit={limit}"])
+        self.assertIn(f"each rank has {limit} bytes",
+                      harness.succeed("pmcheck", "bundle", folder))
+        result = harness.execute("pmcheck", "bundle", folder, "--threads=3")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("memory: a rank of role ", result.stderr)
+        self.assertIn("it has 3 threads", result.stderr)
+        result = harness.execute("pmcheck", "bundle", folder, "--threads=0")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("--threads is '0', but must be 1 to 4096", result.stderr)
+        result = harness.execute("pmrun", folder, f"--weights={gpt2}",
+                                 "--data=none.txt", "--threads=3")
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, r"a rank of role \d with 3 threads needs \d+ "
+                         rf"bytes .* but was compiled for {limit}; use fewer")
+
     def test_compiler_refuses_what_does_not_fit(self):
         result = harness.execute(
             "pmc", os.path.join(harness.INPUTS, "models", "gpt2"), "--batch=8",

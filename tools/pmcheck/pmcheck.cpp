@@ -54,6 +54,7 @@ pipeline schedules on a simulator, and proves bundles
       and transfers match and end, every value is there when it is used, and
       memory suffices. Status 1 with a counterexample.
         --memory-limit=N     bytes of a rank (the manifest's)
+        --threads=N          of each rank, which all have scratch (1)
         --write              writes certificate.json into the bundle
 
   pmcheck bytes A.mlir
