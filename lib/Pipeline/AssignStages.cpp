@@ -41,14 +41,15 @@ public:
     for (auto function :
          llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
       StageBalance balance(getOperation(), function, mesh);
-      SmallVector<int64_t> layers;
+      FailureOr<SmallVector<int64_t>> layers = SmallVector<int64_t>();
       if (failed(checkGiven(function, numStages)))
         return signalPassFailure();
       if (numStages > 1)
         layers = findLayers(function, balance);
-      if (failed(numStages == 1 ? assignOne(function)
-                                : assign(function, numStages, layers)) ||
-          failed(fitLists(function, balance, layers)))
+      if (failed(layers) ||
+          failed(numStages == 1 ? assignOne(function)
+                                : assign(function, numStages, *layers)) ||
+          failed(fitLists(function, balance, *layers)))
         return signalPassFailure();
     }
   }
@@ -98,12 +99,12 @@ private:
   }
 
   /// Given ones, or those that make the step shortest; empty for equal ones.
-  SmallVector<int64_t> findLayers(func::FuncOp function,
-                                  StageBalance &balance) {
+  FailureOr<SmallVector<int64_t>> findLayers(func::FuncOp function,
+                                             StageBalance &balance) {
     if (DenseI64ArrayAttr given = getGivenLayers())
       return SmallVector<int64_t>(given.asArrayRef());
     if (!canBeCut(function) || hasGivenStage(function))
-      return {};
+      return SmallVector<int64_t>();
     return balance.findLayers();
   }
 

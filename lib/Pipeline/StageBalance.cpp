@@ -186,6 +186,9 @@ StageBalance::measureDivision(ArrayRef<int64_t> layers) {
     return std::nullopt;
   }
   result.makespan = timeline->makespan;
+  for (auto [rank, bytes] : llvm::enumerate(timeline->peakMemory))
+    result.memory =
+        std::max(result.memory, bytes + result.measure.stateBytes[rank]);
   return std::move(result);
 }
 
@@ -193,13 +196,30 @@ StageBalance::measureDivision(ArrayRef<int64_t> layers) {
 // Layers
 //===----------------------------------------------------------------------===//
 
-void StageBalance::warnOfMemory(double needed, double limit) {
-  function.emitWarning("no division of the layers keeps the device's ")
-      << llvm::formatv("{0:f3}", limit / 1e9).str()
-      << " GB: the best needs about "
-      << llvm::formatv("{0:f3}", needed / 1e9).str()
-      << " on a rank; take more stages, tp, zero=1, smaller micro-batches or "
-         "recompute=full";
+static std::string joinLayers(ArrayRef<int64_t> layers) {
+  return llvm::join(llvm::map_range(layers,
+                                    [](int64_t count) {
+                                      return std::to_string(count);
+                                    }),
+                    ":");
+}
+
+LogicalResult StageBalance::refuseMemory(const Measured &least, double limit) {
+  auto name = module->getAttrOfType<StringAttr>(pm::kScheduleAttr);
+  InFlightDiagnostic diagnostic = function.emitError("no division of the ");
+  diagnostic << countLayers(function) << " layers over " << rankOfStage.size()
+             << " stages fits into the device's "
+             << llvm::formatv("{0:f6}", limit / 1e9).str()
+             << " GB: the least that a rank needs is "
+             << llvm::formatv("{0:f6}", least.memory / 1e9).str()
+             << " GB, with stages=" << joinLayers(least.layers)
+             << "; take more stages, tp or zero=1, which share parameters, or ";
+  if (name && (name == "gpipe" || name == "looped-bfs"))
+    diagnostic << "schedule=1f1b, which keeps fewer micro-batches at once, or ";
+  diagnostic << "smaller micro-batches";
+  if (!recomputes(module))
+    diagnostic << ", or recompute=full";
+  return diagnostic;
 }
 
 /// What the division that is taken gains over equal layers.
@@ -240,36 +260,47 @@ StageBalance::getProblem(int64_t layers) {
   return problem;
 }
 
-SmallVector<int64_t> StageBalance::findLayers() {
+FailureOr<SmallVector<int64_t>> StageBalance::findLayers() {
+  SmallVector<int64_t> none;
   int64_t count = countLayers(function), stages = rankOfStage.size();
+  double limit = pm::getDevice(module).memory;
   // Too few are refused where they are cut; one for each stage is no choice.
-  if (count <= stages)
-    return {};
+  if (count < stages)
+    return none;
+  if (count == stages) {
+    if (limit > 0)
+      chosen = measureDivision(SmallVector<int64_t>(stages, 1));
+    if (chosen && chosen->memory > limit)
+      return refuseMemory(*chosen, limit);
+    return none;
+  }
   std::optional<schedule::BalanceProblem> problem = getProblem(count);
   if (!problem)
-    return {};
+    return none;
   std::vector<int64_t> equal = schedule::divideEqually(count, stages);
   llvm::Expected<schedule::Division> found = schedule::balance(*problem);
   llvm::Expected<schedule::Division> even = schedule::evaluate(*problem, equal);
   if (!found || !even) {
     llvm::consumeError(found.takeError());
     llvm::consumeError(even.takeError());
-    return {};
+    return none;
   }
-  if (problem->memoryLimit && found->memory > *problem->memoryLimit)
-    warnOfMemory(found->memory, *problem->memoryLimit);
   // The sum of layers is not quite their stage: what decides is the stages.
   chosen = measureDivision(found->layers);
   std::optional<Measured> ofEqual =
       found->layers == equal ? chosen : measureDivision(equal);
   if (!chosen || !ofEqual)
-    return {};
+    return none;
   double makespanOfEqual = ofEqual->makespan;
-  bool equalFits =
-      !problem->memoryLimit ||
-      even->memory <= std::max(*problem->memoryLimit, found->memory);
-  if (equalFits && makespanOfEqual <= chosen->makespan)
+  auto excess = [&](const Measured &measured) {
+    return limit > 0 ? std::max(0.0, measured.memory - limit) : 0.0;
+  };
+  if (excess(*ofEqual) < excess(*chosen) ||
+      (excess(*ofEqual) == excess(*chosen) &&
+       makespanOfEqual <= chosen->makespan))
     chosen = std::move(ofEqual);
+  if (excess(*chosen) > 0)
+    return refuseMemory(*chosen, limit);
   module->setAttr(schedule::kBalanceAttr,
                   makeBalance(module.getContext(), chosen->layers,
                               chosen->makespan, equal, makespanOfEqual));

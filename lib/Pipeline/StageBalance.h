@@ -19,7 +19,8 @@ public:
 
   /// Finds the layers of each stage, and tells the module what that gains;
   /// empty where costs cannot be told, so that the caller divides equally.
-  mlir::SmallVector<int64_t> findLayers();
+  /// Refuses a step of which no division fits into the device's memory.
+  mlir::FailureOr<mlir::SmallVector<int64_t>> findLayers();
 
   /// Where the schedule is zb-auto, gives the module its lists, fitted to the
   /// function's stages.
@@ -32,6 +33,9 @@ private:
     StageMeasure measure;
     schedule::Schedule schedule;
     double makespan = 0;
+    /// The most of a rank: parameters, moments, gradients, and what forwards
+    /// keep for their backwards.
+    double memory = 0;
   };
 
   bool isFitted() const;
@@ -42,7 +46,7 @@ private:
                                       llvm::ArrayRef<int64_t> rankOfStage);
   std::optional<schedule::BalanceProblem> getProblem(int64_t layers);
   std::optional<Measured> measureDivision(llvm::ArrayRef<int64_t> layers);
-  void warnOfMemory(double needed, double limit);
+  mlir::LogicalResult refuseMemory(const Measured &least, double limit);
 
   mlir::ModuleOp module;
   mlir::func::FuncOp function;
