@@ -5,6 +5,7 @@
 #include "host/Diagnosis.h"
 #include "host/ThreadTransport.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -118,6 +119,7 @@ void Job::rethrow(const std::exception_ptr &thrown, int64_t rank) {
 
 void Job::run(const std::function<void(Rank &)> &function, bool isStep) {
   work = &function;
+  began = nanoseconds();
   busy.store(static_cast<uint32_t>(ranks.size()));
   uint32_t done = finished.load();
   advance(started, startSleepers);
@@ -311,9 +313,10 @@ void Job::endWhenLate() {
     RecordedActivity now = rank->activity();
     if (now.state != Record::Idle)
       absent.push_back(rank->number());
-    else if (now.since < since) {
+    // One that has not come to the step yet has not waited in it.
+    else if (uint64_t idle = std::max(now.since, began); idle < since) {
       waiting = rank.get();
-      since = now.since;
+      since = idle;
     }
   }
   uint64_t now = nanoseconds();

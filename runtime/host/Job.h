@@ -90,6 +90,7 @@ private:
   const Bundle &bundle;
   std::string flightFolder;
   uint64_t deadline;
+  uint64_t began = 0; ///< when the ranks were last set to work
   std::shared_ptr<Transport> transport;
   std::vector<std::unique_ptr<Program>> programs;
   std::atomic<bool> aborted{false};
