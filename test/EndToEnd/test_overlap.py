@@ -6,8 +6,7 @@ import unittest
 
 import harness
 
-STRATEGIES = ["dp=2,mb=2", "dp=2,pp=2,mb=4", "dp=2,pp=2,mb=4,schedule=zb-v",
-              "dp=2,tp=2,mb=2"]
+STRATEGIES = ["dp=2,mb=2", "dp=2,pp=2,mb=4,schedule=zb-v", "dp=2,tp=2,mb=2"]
 
 
 class Overlap(harness.EndToEndTest):
@@ -31,7 +30,7 @@ class Overlap(harness.EndToEndTest):
             behind = self.compile(strategy, 0)
             beside = self.compile(strategy, 4096)
             expected = self.run_steps(behind, 3)
-            for options in (["--poison"], ["--threads=2"], ["--transport=mpi"]):
+            for options in (["--poison", "--threads=2"], ["--transport=mpi"]):
                 if "--transport=mpi" in options and \
                         harness.transport_missing("mpi"):
                     continue
