@@ -11,6 +11,7 @@ import subprocess
 import unittest
 
 import broken_kinds
+import broken_starts  # noqa: F401
 import bundle_tables
 import harness
 import test_functions
