@@ -78,6 +78,9 @@ int runSchedule(llvm::ArrayRef<llvm::StringRef> arguments,
                 mlir::MLIRContext &context);
 int runSimulate(llvm::ArrayRef<llvm::StringRef> arguments,
                 mlir::MLIRContext &context);
+/// Proves the calls that the ranks of a bundle made; see docs/cuda.md.
+int runTrace(llvm::ArrayRef<llvm::StringRef> arguments,
+             mlir::MLIRContext &context);
 
 } // namespace pipemesh::check
 

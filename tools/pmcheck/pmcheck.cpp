@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace pipemesh::check;
 
 static const char usage[] = R"(pmcheck: runs modules on the reference interpreter (float64, exact integers),
-pipeline schedules on a simulator, and proves bundles
+pipeline schedules on a simulator, and proves bundles and what ran
 
   pmcheck equiv A.mlir B.mlir [options]
       Runs two levels of one computation on the same inputs and compares every
@@ -56,6 +56,13 @@ pipeline schedules on a simulator, and proves bundles
         --memory-limit=N     bytes of a rank (the manifest's)
         --threads=N          of each rank, which all have scratch (1)
         --write              writes certificate.json into the bundle
+
+  pmcheck trace DIR --bundle=BUNDLE [options]
+      Proves the calls of CUDA, cuBLASLt and NCCL that the ranks of a bundle made
+      (DIR/rank-N.jsonl): they are the bundle's program, the ranks communicate in
+      one order, and streams and events keep the order of every two accesses.
+      Status 1 with what is wrong, by rank and line.
+        --json=FILE          also writes what was counted or refused
 
   pmcheck bytes A.mlir
       Counts what a rank of a partitioned module sends in a step: of n ranks an
@@ -131,6 +138,7 @@ Examples:
   pmcheck schedule --name=zb-auto --ranks=8 --microbatches=24 \
       --costs=29.7,29.4,19.9,0.5 --memory=1,0.43 --memory-limit=16
   pmcheck bundle bundle/ --memory-limit=16000000000
+  pmcheck trace calls/ --bundle=bundle/
   pmcheck simulate actions.csv --costs=@stages.csv --perfetto=trace.json
 )";
 
@@ -161,6 +169,7 @@ int main(int argc, char **argv) {
           .Case("random", runRandom)
           .Case("schedule", runSchedule)
           .Case("simulate", runSimulate)
+          .Case("trace", runTrace)
           .Default(nullptr);
   if (!command) {
     llvm::errs() << "pmcheck: error: unknown command '" << arguments.front()

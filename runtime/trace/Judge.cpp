@@ -1,0 +1,151 @@
+//===- Judge.cpp - Reads a bundle and judges its traces -------------------===//
+
+#include "trace/Judge.h"
+
+#include "core/File.h"
+#include "trace/Prove.h"
+
+#include <dlfcn.h>
+#include <filesystem>
+#include <iomanip>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+namespace fs = std::filesystem;
+using json = nlohmann::ordered_json;
+
+namespace pipemesh::trace {
+
+using runtime::fail;
+using runtime::Manifest;
+using runtime::RoleInfo;
+
+namespace {
+
+/// A bundle's tables; the roles stay loaded.
+struct Loaded {
+  Manifest manifest;
+  std::vector<std::unique_ptr<void, int (*)(void *)>> libraries;
+  std::vector<const pmrt_role *> roles;
+};
+
+Loaded load(const std::string &directory) {
+  std::string path = (fs::path(directory) / "manifest.json").string();
+  if (!fs::exists(path))
+    fail("'", directory,
+         "' is not a bundle: it has no manifest.json; name a "
+         "folder written by pmc");
+  Loaded loaded;
+  loaded.manifest =
+      runtime::parseManifest(runtime::readTextFile(path, "manifest"), path);
+  for (const RoleInfo &info : loaded.manifest.roles) {
+    fs::path file = fs::absolute(fs::path(directory) / info.file);
+    void *library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+      fail("cannot load '", file.string(), "': ", dlerror());
+    loaded.libraries.emplace_back(library, &dlclose);
+    const auto *role =
+        static_cast<const pmrt_role *>(dlsym(library, PMRT_ROLE_SYMBOL));
+    if (!role)
+      fail("'", file.string(), "' has no symbol ", PMRT_ROLE_SYMBOL);
+    if (role->abi_version != PMRT_ABI_VERSION)
+      fail("'", file.string(), "' has ABI version ", role->abi_version,
+           ", but this release reads ", PMRT_ABI_VERSION,
+           "; compile the bundle again");
+    loaded.roles.push_back(role);
+  }
+  return loaded;
+}
+
+/// One line for ranks that are alike.
+std::string factsText(const Facts &facts) {
+  const RankFacts &first = facts.ranks.front();
+  std::string text =
+      cat("proved for ", facts.ranks.size(),
+          facts.ranks.size() == 1 ? " rank" : " ranks", " and ", first.steps,
+          first.steps == 1 ? " step" : " steps", "\n  communicators ",
+          facts.communicators,
+          ": the same collectives on all members, transfers "
+          "one to one, one order of launches, no wait without its end\n");
+  uint64_t edges = 0, redundant = 0;
+  for (const RankFacts &rank : facts.ranks) {
+    edges += rank.eventEdges;
+    redundant += rank.redundantEdges;
+  }
+  text += cat("  event edges ", edges, ", implied by the others ", redundant,
+              edges ? cat(" (", std::fixed, std::setprecision(1),
+                          100.0 * static_cast<double>(redundant) /
+                              static_cast<double>(edges),
+                          " %)")
+                    : std::string(),
+              "\n");
+  auto lineOf = [](const RankFacts &rank) {
+    return cat(": calls ", rank.calls, ", launches of a step ", rank.launches,
+               rank.graphLaunches ? cat(", graph launches ", rank.graphLaunches)
+                                  : std::string(),
+               ", event edges ", rank.eventEdges, " (", rank.redundantEdges,
+               " redundant), streams ", rank.streams, ", communicators ",
+               rank.communicators, ", allocations ", rank.allocations, " of ",
+               rank.bytes, " bytes\n");
+  };
+  for (size_t r = 0; r < facts.ranks.size();) {
+    size_t end = r + 1;
+    while (end < facts.ranks.size() &&
+           lineOf(facts.ranks[end]) == lineOf(facts.ranks[r]))
+      ++end;
+    text +=
+        cat("  ",
+            end == r + 1 ? cat("rank ", r) : cat("ranks ", r, " to ", end - 1),
+            lineOf(facts.ranks[r]));
+    r = end;
+  }
+  return text;
+}
+
+json factsJson(const Facts &facts) {
+  json ranks = json::array();
+  for (const RankFacts &rank : facts.ranks)
+    ranks.push_back({{"steps", rank.steps},
+                     {"calls", rank.calls},
+                     {"launches_per_step", rank.launches},
+                     {"graph_launches", rank.graphLaunches},
+                     {"event_edges", rank.eventEdges},
+                     {"redundant_event_edges", rank.redundantEdges},
+                     {"streams", rank.streams},
+                     {"communicators", rank.communicators},
+                     {"allocations", rank.allocations},
+                     {"allocated_bytes", rank.bytes}});
+  return {{"communicators", facts.communicators}, {"ranks", ranks}};
+}
+
+} // namespace
+
+Verdict judgeTrace(const std::string &directory,
+                   const std::string &bundle) noexcept {
+  Refusals refusals;
+  Verdict verdict;
+  try {
+    Loaded loaded = load(bundle);
+    Facts facts =
+        proveTrace(directory, loaded.manifest, loaded.roles, refusals);
+    json result = {{"proved", refusals.empty()}};
+    result.update(factsJson(facts));
+    json list = json::array();
+    for (const Refusals::Refusal &refusal : refusals.refusals()) {
+      verdict.text += refusal.rule + ": " + refusal.text + "\n";
+      list.push_back({{"rule", refusal.rule}, {"text", refusal.text}});
+    }
+    result["refusals"] = list;
+    verdict.json = result.dump(2) + "\n";
+    verdict.proved = refusals.empty();
+    if (verdict.proved)
+      verdict.text = factsText(facts);
+    else if (refusals.count() > Refusals::most)
+      verdict.text += cat("and ", refusals.count() - Refusals::most, " more\n");
+  } catch (const std::exception &error) {
+    verdict = {false, std::string(error.what()) + "\n", ""};
+  }
+  return verdict;
+}
+
+} // namespace pipemesh::trace
