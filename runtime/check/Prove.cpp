@@ -42,17 +42,19 @@ static RoleProof countRole(const Role &role,
   proof.bodies = table.num_bodies;
   proof.actions = table.num_actions;
   proof.arena = table.arena_bytes;
+  // On a GPU all of it lies in the arena's workspaces.
+  bool isOnHost = !table.device;
   for (uint32_t b = 0; b < table.num_bodies; ++b) {
     const pmrt_body &body = table.bodies[b];
     proof.instructions += body.num_instructions;
     for (uint64_t i = 0; i < body.num_instructions; ++i) {
       const pmrt_instruction &instruction = body.instructions[i];
-      if (instruction.opcode == PMRT_OP_KERNEL)
+      if (instruction.opcode == PMRT_OP_KERNEL && isOnHost)
         proof.kernelScratch = std::max(
             proof.kernelScratch,
             static_cast<const pmrt_kernel *>(instruction.descriptor)
                 ->scratch_bytes);
-      if (instruction.opcode == PMRT_OP_GEMM) {
+      if (instruction.opcode == PMRT_OP_GEMM && isOnHost) {
         proof.gemmPacking = std::max(
             proof.gemmPacking,
             packedBytes(*static_cast<const pmrt_gemm *>(

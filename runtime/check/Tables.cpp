@@ -1,6 +1,6 @@
 //===- Tables.cpp - Are the tables of a program well formed? --------------===//
 
-#include "check/Tables.h"
+#include "check/DeviceTables.h"
 
 #include <algorithm>
 #include <map>
@@ -62,6 +62,7 @@ public:
   void run() {
     checkAxes();
     checkBuffers();
+    checkDevice(role, tables.manifest.target.cuda);
     checkPlaces();
     checkCommunicators();
     for (uint32_t b = 0; b < table.num_bodies; ++b)
@@ -382,9 +383,28 @@ void RoleCheck::checkOverlaps(const pmrt_instruction &instruction) const {
 
 void RoleCheck::checkGemm(const pmrt_instruction &instruction) const {
   const auto &gemm = *static_cast<const pmrt_gemm *>(instruction.descriptor);
-  if (gemm.dtype != PMRT_F32)
-    here("tables", "multiplies matrices of ", dtypeText(gemm.dtype),
-         ", but the host backend has f32");
+  bool isKnown = gemm.dtype == PMRT_F32 ||
+                 (table.device && (gemm.dtype == PMRT_F64 ||
+                                   gemm.dtype == PMRT_F16 || gemm.dtype == PMRT_BF16));
+  if (!isKnown)
+    here("tables", "multiplies matrices of ", dtypeText(gemm.dtype), ", but the ",
+         table.device ? "cuda backend has f32, f64, f16 and bf16"
+                      : "host backend has f32");
+  uint64_t size = elementBytes(gemm.dtype);
+  uint32_t epilogues =
+      table.device ? PMRT_EPILOGUE_BIAS | PMRT_EPILOGUE_GELU : 0;
+  if (gemm.epilogue & ~epilogues)
+    here("tables", "has the unknown epilogue ", gemm.epilogue);
+  bool hasBias = gemm.epilogue & PMRT_EPILOGUE_BIAS;
+  if (instruction.num_operands != (hasBias ? 4u : 3u))
+    here("tables", "has ", instruction.num_operands, " operands, not ",
+         hasBias ? 4 : 3);
+  if (hasBias && gemm.n > 0 &&
+      product(static_cast<uint64_t>(gemm.n), size) > instruction.operands[3].bytes)
+    here("tables", "adds ", gemm.n, " elements of operand 3, which has ",
+         instruction.operands[3].bytes, " bytes");
+  if (gemm.epilogue && gemm.accumulate)
+    here("tables", "adds to what an epilogue has changed");
   auto negative = [](int64_t value) { return value < 0; };
   if (gemm.m < 0 || gemm.n < 0 || gemm.k < 0 ||
       std::any_of(gemm.batch, gemm.batch + PMRT_MAX_BATCH_DIMS, negative))
@@ -408,7 +428,7 @@ void RoleCheck::checkGemm(const pmrt_instruction &instruction) const {
         here("overlap", "writes ", gemm.batch[d],
              " products to one place of operand 2");
     }
-    if (product(end, 4) > instruction.operands[operand].bytes)
+    if (product(end, size) > instruction.operands[operand].bytes)
       here("tables", "reaches ", end, " elements of operand ", operand,
            ", which has ", instruction.operands[operand].bytes, " bytes");
   };
@@ -417,7 +437,7 @@ void RoleCheck::checkGemm(const pmrt_instruction &instruction) const {
   check(1, gemm.trans_b ? gemm.n : gemm.k, gemm.trans_b ? gemm.k : gemm.n,
         gemm.ldb, gemm.stride_b);
   check(2, gemm.m, gemm.n, gemm.ldc, gemm.stride_c);
-  checkType(instruction, PMRT_F32);
+  checkType(instruction, gemm.dtype);
 }
 
 void RoleCheck::checkJump(const pmrt_instruction &instruction) const {
@@ -557,7 +577,7 @@ void RoleCheck::checkInstruction(const pmrt_instruction &instruction) const {
     const auto *kernel = static_cast<const pmrt_kernel *>(instruction.descriptor);
     if (std::less<>()(kernel, table.kernels) ||
         !std::less<>()(kernel, table.kernels + table.num_kernels) ||
-        !kernel->function)
+        !kernel->function != (table.device != nullptr))
       wrong("instruction ", index, " of '", table.bodies[body].name,
             "' calls what is no kernel of the role");
   }

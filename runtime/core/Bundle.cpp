@@ -139,10 +139,12 @@ Bundle::Bundle(const std::string &directory,
 static constexpr uint32_t mostEvents = 1u << 20;
 
 /// Number of operands that an instruction needs; -1 where any will do.
-static int64_t operandsOf(uint32_t opcode) {
-  switch (opcode) {
-  case PMRT_OP_GEMM:
-    return 3;
+static int64_t operandsOf(const pmrt_instruction &instruction) {
+  switch (instruction.opcode) {
+  case PMRT_OP_GEMM: {
+    const auto *gemm = static_cast<const pmrt_gemm *>(instruction.descriptor);
+    return gemm && (gemm->epilogue & PMRT_EPILOGUE_BIAS) ? 4 : 3;
+  }
   case PMRT_OP_COPY:
   case PMRT_OP_ALL_GATHER:
   case PMRT_OP_REDUCE_SCATTER:
@@ -321,7 +323,7 @@ void checkRole(const pmrt_role &role, const RoleInfo &info,
       if (instruction.opcode < PMRT_OP_GEMM ||
           instruction.opcode > PMRT_OP_WAIT)
         wrong(here(), " has the unknown opcode ", instruction.opcode);
-      int64_t expected = operandsOf(instruction.opcode);
+      int64_t expected = operandsOf(instruction);
       if (expected >= 0 && instruction.num_operands != expected)
         wrong(here(), " has ", instruction.num_operands, " operands, not ",
               expected);
@@ -402,7 +404,7 @@ void checkRole(const pmrt_role &role, const RoleInfo &info,
                   " elements are ", reduce ? "reduced" : "moved");
         }
       }
-      if (instruction.opcode == PMRT_OP_GEMM &&
+      if (instruction.opcode == PMRT_OP_GEMM && !role.device &&
           static_cast<const pmrt_gemm *>(instruction.descriptor)->dtype !=
               PMRT_F32)
         wrong(

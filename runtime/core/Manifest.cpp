@@ -168,6 +168,11 @@ Manifest parseManifest(const std::string &text, const std::string &path) {
   Manifest manifest;
   manifest.hash = reader.get<std::string>(root, "hash", top);
   const json &target = reader.at(root, "target", top);
+  auto backend = reader.get<std::string>(target, "backend", "the target", "host");
+  if (backend != "host" && backend != "cuda")
+    fail(path, ": the target has the unknown backend '", backend,
+         "'; compile the bundle again with this release's pmc");
+  manifest.target.cuda = backend == "cuda";
   manifest.target.triple =
       reader.get<std::string>(target, "triple", "the target");
   manifest.target.cpu =

@@ -61,6 +61,7 @@ struct TensorInfo {
 enum class Task { Train, Eval, Function };
 
 struct TargetInfo {
+  bool cuda = false; ///< for NVIDIA's GPUs, or for this processor
   std::string triple, cpu;
   std::vector<std::string> features;
 };

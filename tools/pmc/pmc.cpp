@@ -109,6 +109,9 @@ cl::opt<unsigned> vectorWidth("vector-width",
                               cl::desc("float32 elements of a vector; 0 takes "
                                        "the widest of the processor"),
                               cl::init(0), cl::cat(category));
+cl::opt<std::string> backend("backend",
+                             cl::desc("host, or cuda: a bundle for NVIDIA's GPUs"),
+                             cl::init("host"), cl::cat(category));
 cl::opt<std::string> cudaKernels(
     "cuda-kernels",
     cl::desc("write the kernels of the program for NVIDIA's processors (gpu "
@@ -138,6 +141,7 @@ Examples:
   pmc model.mlir --strategy="dp=2,mb=4" --print-after-each=levels/ --report -o bundle/
   pmc models/llama --batch=8 --strategy="dp=2,pp=2,tp=2,mb=4" --report=costs.json
   pmc models/llama --batch=8 --strategy="pp=4,mb=8,schedule=zb-auto" --simulate=timeline.svg
+  pmc models/llama --batch=8 --strategy="dp=2,pp=2,tp=2,mb=4" --backend=cuda -o gpus/
 )");
 
 int fail(const llvm::Twine &message) {
@@ -224,6 +228,8 @@ int main(int argc, char **argv) {
 
   if (task != "train" && task != "eval")
     return fail("--task is '" + task + "', but must be train or eval");
+  if (backend != "host" && backend != "cuda")
+    return fail("--backend is '" + backend + "', but must be host or cuda");
   auto recipe = readRecipe(recipePath);
   if (!recipe)
     return fail(llvm::toString(recipe.takeError()));
@@ -366,6 +372,7 @@ int main(int argc, char **argv) {
   BundleOptions bundle;
   bundle.path = llvm::StringRef(output).rtrim('/').str();
   bundle.target = *target;
+  bundle.backend = backend == "cuda" ? Backend::Cuda : Backend::Host;
   bundle.recipe = recipe->json;
   bundle.memoryLimit = memoryLimit;
   if (!bundle.memoryLimit && !clusterPath.empty())

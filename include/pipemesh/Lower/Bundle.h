@@ -11,10 +11,14 @@
 
 namespace pipemesh {
 
+/// What runs a bundle: processors of machines, or NVIDIA's GPUs.
+enum class Backend { Host, Cuda };
+
 struct BundleOptions {
   /// The folder to write; one that is there is replaced when it is a bundle.
   std::string path;
   CpuTarget target;
+  Backend backend = Backend::Host;
   /// The recipe that the step was compiled for; its numbers are the defaults of
   /// the run. Ignored for eval.
   llvm::json::Object recipe;

@@ -3,10 +3,6 @@
 #include "pipemesh/Lower/Cuda/CudaKernels.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pipemesh/Dialect/PM/PM.h"
-#include "pipemesh/Lower/Cuda/GpuKernelBuilder.h"
-#include "pipemesh/Lower/Cuda/GpuTarget.h"
-#include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -17,31 +13,10 @@ using namespace mlir;
 using namespace pipemesh;
 namespace json = llvm::json;
 
-namespace {
+CudaKernels::CudaKernels(ModuleOp module)
+    : module(module), own(ModuleOp::create(module.getLoc())), builder(*own) {}
 
-class KernelWriter {
-public:
-  KernelWriter(ModuleOp module, const std::string &folder)
-      : module(module), folder(folder),
-        own(ModuleOp::create(module.getLoc())) {}
-
-  LogicalResult run();
-
-private:
-  ModuleOp module;
-  std::string folder;
-  OwningOpRef<ModuleOp> own;
-  /// What is launched for a function of the program.
-  llvm::StringMap<GpuKernelInfo> kernelOf;
-  llvm::StringSet<> attention;
-
-  LogicalResult build(GpuKernelBuilder &builder);
-  LogicalResult write(StringRef name, StringRef content);
-  json::Array listLaunches();
-  json::Object describe(const GpuKernelInfo &info, ArrayRef<Cubin> cubins);
-};
-
-LogicalResult KernelWriter::build(GpuKernelBuilder &builder) {
+LogicalResult CudaKernels::build() {
   unsigned refused = 0, asked = 0;
   module.walk([&](pmrt::CallOp call) {
     auto [entry, isNew] = kernelOf.try_emplace(call.getKernel());
@@ -67,6 +42,46 @@ LogicalResult KernelWriter::build(GpuKernelBuilder &builder) {
          << " kernels have no code for GPUs (above); compile the model in types "
             "that have, or without the ops that are named";
 }
+
+LogicalResult CudaKernels::compile() {
+  auto fail = [&](llvm::Error error) {
+    return emitError(UnknownLoc::get(module.getContext()),
+                     llvm::toString(std::move(error)));
+  };
+  CudaToolkit toolkit = CudaToolkit::find();
+  llvm::Expected<std::string> text = compileToPtx(builder.getModule(), toolkit);
+  if (!text)
+    return fail(text.takeError());
+  ptx = std::move(*text);
+  if (toolkit.getProgram("ptxas").empty())
+    return success();
+  for (unsigned processor : {80, 90}) {
+    llvm::Expected<Cubin> cubin = assemble(ptx, processor, toolkit);
+    if (!cubin)
+      return fail(cubin.takeError());
+    cubins.push_back(std::move(*cubin));
+  }
+  return success();
+}
+
+namespace {
+
+class KernelWriter {
+public:
+  KernelWriter(ModuleOp module, const std::string &folder)
+      : module(module), folder(folder), made(module) {}
+
+  LogicalResult run();
+
+private:
+  ModuleOp module;
+  std::string folder;
+  CudaKernels made;
+
+  LogicalResult write(StringRef name, StringRef content);
+  json::Array listLaunches();
+  json::Object describe(const GpuKernelInfo &info, ArrayRef<Cubin> cubins);
+};
 
 LogicalResult KernelWriter::write(StringRef name, StringRef content) {
   llvm::SmallString<128> path(folder);
@@ -95,8 +110,8 @@ json::Array KernelWriter::listLaunches() {
       body.walk([&](Operation *op) {
         std::string name;
         if (auto call = dyn_cast<pmrt::CallOp>(op)) {
-          name = kernelOf.lookup(call.getKernel()).name;
-          ++(attention.contains(call.getKernel()) ? attentions : kernels);
+          name = made.lookup(call.getKernel()).name;
+          ++(made.isAttention(call.getKernel()) ? attentions : kernels);
         } else if (isa<pmrt::GemmOp>(op)) {
           name = "matrix product";
           ++products;
@@ -140,45 +155,27 @@ json::Object KernelWriter::describe(const GpuKernelInfo &info,
 }
 
 LogicalResult KernelWriter::run() {
-  GpuKernelBuilder builder(*own);
-  if (failed(build(builder)))
+  if (failed(made.build()))
     return failure();
-  auto fail = [&](llvm::Error error) {
-    return emitError(UnknownLoc::get(module.getContext()),
-                     llvm::toString(std::move(error)));
-  };
   if (std::error_code error = llvm::sys::fs::create_directories(folder))
     return emitError(UnknownLoc::get(module.getContext()),
                      "cannot create folder '")
            << folder << "': " << error.message();
   std::string text;
   llvm::raw_string_ostream stream(text);
-  own->print(stream);
-  if (failed(write("kernels.mlir", text + "\n")))
+  made.getFunctions().print(stream);
+  if (failed(write("kernels.mlir", text + "\n")) || failed(made.compile()) ||
+      failed(write("kernels.ptx", made.getPtx())))
     return failure();
-
-  CudaToolkit toolkit = CudaToolkit::find();
-  llvm::Expected<std::string> ptx = compileToPtx(builder.getModule(), toolkit);
-  if (!ptx)
-    return fail(ptx.takeError());
-  if (failed(write("kernels.ptx", *ptx)))
-    return failure();
-  SmallVector<Cubin> cubins;
-  if (!toolkit.getProgram("ptxas").empty())
-    for (unsigned processor : {80, 90}) {
-      llvm::Expected<Cubin> cubin = assemble(*ptx, processor, toolkit);
-      if (!cubin)
-        return fail(cubin.takeError());
-      if (failed(write("kernels.sm_" + std::to_string(processor) + ".cubin",
-                       cubin->image)))
-        return failure();
-      cubins.push_back(std::move(*cubin));
-    }
+  for (const Cubin &cubin : made.getCubins())
+    if (failed(write("kernels.sm_" + std::to_string(cubin.processor) + ".cubin",
+                     cubin.image)))
+      return failure();
   json::Array kernels;
-  for (const GpuKernelInfo &info : builder.getKernels())
-    kernels.push_back(describe(info, cubins));
+  for (const GpuKernelInfo &info : made.getKernels())
+    kernels.push_back(describe(info, made.getCubins()));
   json::Object report{{"kernels", std::move(kernels)},
-                      {"assembled", !cubins.empty()},
+                      {"assembled", !made.getCubins().empty()},
                       {"bodies", listLaunches()}};
   return write("kernels.json",
                llvm::formatv("{0:2}\n", json::Value(std::move(report))).str());

@@ -1,6 +1,7 @@
 //===- GpuLowering.cpp - from GPU functions to PTX ------------------------===//
 
 #include "../Kernels/KernelLowering.h"
+#include "DevicePower.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/GPUCommon/GPUCommonPass.h"
@@ -193,6 +194,7 @@ pipemesh::compileToPtx(gpu::GPUModuleOp module, const CudaToolkit &toolkit) {
     return machine.takeError();
   code->setTargetTriple((*machine)->getTargetTriple());
   code->setDataLayout((*machine)->createDataLayout());
+  definePower(*code);
   if (llvm::Error error = linkDeviceLibrary(*code, toolkit))
     return std::move(error);
   // Subnormal numbers are kept, as on the host.

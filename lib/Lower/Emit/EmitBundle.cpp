@@ -1,5 +1,6 @@
 //===- EmitBundle.cpp - kernels, tables and manifest to files -------------===//
 
+#include "DeviceCode.h"
 #include "KernelObjects.h"
 #include "Manifest.h"
 #include "RoleTables.h"
@@ -93,10 +94,18 @@ struct RoleModule {
 } // namespace
 
 static LogicalResult emitRoles(ModuleOp module, const BundleOptions &options,
-                               const TemporaryFolder &folder, StringRef hash) {
+                               const TemporaryFolder &folder, StringRef hash,
+                               const CudaKernels *onDevice,
+                               ArrayRef<RoleMemory> memory) {
   KernelObjects kernels(module, options.target);
-  if (failed(kernels.build()))
+  if (!onDevice && failed(kernels.build()))
     return failure();
+  std::optional<DeviceKernels> deviceKernels;
+  SmallVector<DeviceImage> images;
+  if (onDevice) {
+    deviceKernels.emplace(*onDevice);
+    images = makeImages(*onDevice);
+  }
   SmallVector<RoleModule> roles;
   for (auto role : module.getOps<pmrt::RoleOp>()) {
     RoleModule &made = roles.emplace_back();
@@ -104,8 +113,10 @@ static LogicalResult emitRoles(ModuleOp module, const BundleOptions &options,
     made.context = std::make_unique<llvm::LLVMContext>();
     made.module =
         std::make_unique<llvm::Module>(role.getSymName(), *made.context);
-    if (failed(addRoleTables(*made.module, role, pm::lookupMesh(module),
-                             kernels, hash)))
+    const KernelEntries &entries =
+        onDevice ? static_cast<const KernelEntries &>(*deviceKernels) : kernels;
+    if (failed(addRoleTables(*made.module, role, pm::lookupMesh(module), entries,
+                             memory[roles.size() - 1], images, hash)))
       return failure();
   }
 
@@ -137,7 +148,19 @@ static LogicalResult emitRoles(ModuleOp module, const BundleOptions &options,
 
 LogicalResult pipemesh::emitBundle(ModuleOp module,
                                    const BundleOptions &options) {
-  auto manifest = buildManifest(module, options);
+  std::optional<CudaKernels> onDevice;
+  if (options.backend == Backend::Cuda) {
+    onDevice.emplace(module);
+    if (failed(onDevice->build()) || failed(onDevice->compile()))
+      return failure();
+  }
+  SmallVector<RoleMemory> memory;
+  for (auto role : module.getOps<pmrt::RoleOp>())
+    memory.push_back(
+        onDevice ? layOutDevice(role, pm::lookupMesh(module),
+                                DeviceKernels(*onDevice))
+                 : RoleMemory{static_cast<uint64_t>(role.getArenaBytes()), {}});
+  auto manifest = buildManifest(module, options, memory);
   if (failed(manifest))
     return failure();
   std::string hash = hashOf(module, *manifest);
@@ -146,7 +169,8 @@ LogicalResult pipemesh::emitBundle(ModuleOp module,
   TemporaryFolder folder(options.path);
   if (std::string error = folder.create(); !error.empty())
     return emitError(UnknownLoc::get(module.getContext())) << error;
-  if (failed(emitRoles(module, options, folder, hash)))
+  if (failed(emitRoles(module, options, folder, hash,
+                       onDevice ? &*onDevice : nullptr, memory)))
     return failure();
   {
     std::error_code error;

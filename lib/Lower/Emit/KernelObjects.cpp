@@ -60,6 +60,12 @@ LogicalResult KernelObjects::build() {
   return success();
 }
 
+KernelEntry KernelObjects::lookup(StringRef function) const {
+  const KernelInfo &info = infos.find(function)->second;
+  return {info.name,  info.extent, info.grain, info.scratchBytes,
+          info.flops, info.bytes};
+}
+
 llvm::Error pipemesh::emitObjects(llvm::ArrayRef<llvm::Module *> modules,
                                   llvm::ArrayRef<std::string> paths,
                                   const CpuTarget &target) {

@@ -3,6 +3,7 @@
 #ifndef PIPEMESH_LIB_LOWER_EMIT_KERNELOBJECTS_H
 #define PIPEMESH_LIB_LOWER_EMIT_KERNELOBJECTS_H
 
+#include "KernelEntries.h"
 #include "pipemesh/Lower/Kernels/KernelBuilder.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -10,19 +11,17 @@ namespace pipemesh {
 
 /// Builds the kernels of a module once, whatever role calls them, spread over a
 /// fixed number of object files that are compiled at the same time.
-class KernelObjects {
+class KernelObjects : public KernelEntries {
 public:
   KernelObjects(mlir::ModuleOp module, const CpuTarget &target);
-  ~KernelObjects();
+  ~KernelObjects() override;
 
   /// Builds the code of all kernels that a role calls. On failure a diagnostic
   /// names the op that has no code.
   mlir::LogicalResult build();
 
-  /// What a kernel's table entry says; `function` is the name in a `pmrt.call`.
-  const KernelInfo &lookup(llvm::StringRef function) const {
-    return infos.find(function)->second;
-  }
+  KernelEntry lookup(llvm::StringRef function) const override;
+  bool areOnDevice() const override { return false; }
 
   /// The LLVM modules, each in a context of its own. The kernels are visible to
   /// what is linked with them only.

@@ -47,12 +47,16 @@ static std::string dtypeName(Type type) {
   return text;
 }
 
-static json::Object targetObject(const CpuTarget &target) {
+/// A bundle for GPUs has no code of the host's processor.
+static json::Object targetObject(const CpuTarget &target, Backend backend) {
   json::Array features;
+  if (backend == Backend::Cuda)
+    return json::Object{{"backend", "cuda"}, {"triple", target.triple}};
   for (StringRef feature : target.features)
     if (feature.consume_front("+"))
       features.push_back(feature.str());
-  return json::Object{{"triple", target.triple},
+  return json::Object{{"backend", "host"},
+                      {"triple", target.triple},
                       {"cpu", target.cpu},
                       {"features", std::move(features)},
                       {"vector_width", target.vectorWidth}};
@@ -144,7 +148,8 @@ static json::Array communicationArray(const RoleCosts &costs) {
 }
 
 FailureOr<json::Object>
-pipemesh::buildManifest(ModuleOp module, const BundleOptions &options) {
+pipemesh::buildManifest(ModuleOp module, const BundleOptions &options,
+                        ArrayRef<RoleMemory> memory) {
   pm::MeshOp mesh = pm::lookupMesh(module);
   pm::ProgramOp program;
   for (auto op : module.getOps<pm::ProgramOp>())
@@ -157,7 +162,7 @@ pipemesh::buildManifest(ModuleOp module, const BundleOptions &options) {
   json::Object manifest{{"format", "pipemesh-bundle"},
                         {"version", kBundleVersion},
                         {"abi", static_cast<int64_t>(PMRT_ABI_VERSION)},
-                        {"target", targetObject(options.target)},
+                        {"target", targetObject(options.target, options.backend)},
                         {"task", task.getValue()},
                         {"batch", moduleInteger(module, "pm.batch")},
                         {"sequence", moduleInteger(module, "pm.sequence")},
@@ -240,7 +245,8 @@ pipemesh::buildManifest(ModuleOp module, const BundleOptions &options) {
         {"flops", costs.getFlops()},
         {"weight_bytes", costs.weightBytes},
         {"communication", communicationArray(costs)},
-        {"arena_bytes", static_cast<int64_t>(role.getArenaBytes())},
+        {"arena_bytes",
+         static_cast<int64_t>(memory[roles.size()].arenaBytes)},
         {"scratch_bytes", static_cast<int64_t>(role.getScratchBytes())},
         {"buffers", std::move(list)}});
   }

@@ -71,8 +71,10 @@ uint32_t fragmentKindOf(pm::FragmentKind kind) {
 class TableBuilder {
 public:
   TableBuilder(llvm::Module &module, pmrt::RoleOp role, pm::MeshOp mesh,
-               const KernelObjects &kernels)
+               const KernelEntries &kernels, const RoleMemory &memory,
+               llvm::ArrayRef<DeviceImage> images)
       : module(module), role(role), mesh(mesh), kernels(kernels),
+        memory(memory), images(images),
         context(module.getContext()),
         i8(llvm::Type::getInt8Ty(context)), i32(llvm::Type::getInt32Ty(context)),
         i64(llvm::Type::getInt64Ty(context)),
@@ -150,11 +152,14 @@ private:
   void flatten(Block &block, SmallVectorImpl<Entry> &entries);
   Constant *jump(const Entry &entry);
   FailureOr<Constant *> body(pmrt::BodyOp op);
+  Constant *deviceCode(ArrayRef<Constant *> launches);
 
   llvm::Module &module;
   pmrt::RoleOp role;
   pm::MeshOp mesh;
-  const KernelObjects &kernels;
+  const KernelEntries &kernels;
+  const RoleMemory &memory;
+  llvm::ArrayRef<DeviceImage> images;
   llvm::LLVMContext &context;
   llvm::IntegerType *i8, *i32, *i64;
   llvm::PointerType *pointer;
@@ -203,9 +208,16 @@ uint32_t TableBuilder::communicator(ArrayAttr axes, uint32_t lane) {
 
 FailureOr<llvm::Constant *> TableBuilder::gemm(pmrt::GemmOp op) {
   auto type = dtypeOf(op.getElementType());
-  if (!type || *type != PMRT_F32)
+  bool isKnown = type && (*type == PMRT_F32 ||
+                          (kernels.areOnDevice() &&
+                           (*type == PMRT_BF16 || *type == PMRT_F16 ||
+                            *type == PMRT_F64)));
+  if (!isKnown)
     return op.emitOpError("multiplies matrices of ")
-           << op.getElementType() << ", but the host backend has f32 only";
+           << op.getElementType() << ", but the "
+           << (kernels.areOnDevice() ? "cuda backend has f32, f64, f16 and bf16"
+                                     : "host backend has f32")
+           << " only";
   return global(
       record({u64(op.getM()), u64(op.getN()), u64(op.getK()),
               u64(op.getLeading()[0]), u64(op.getLeading()[1]),
@@ -214,7 +226,7 @@ FailureOr<llvm::Constant *> TableBuilder::gemm(pmrt::GemmOp op) {
               fourOf(op.getStrideC(), 0),
               llvm::ConstantFP::get(llvm::Type::getFloatTy(context), 1.0),
               u8(op.getTrans()[0]), u8(op.getTrans()[1]), u8(op.getAccumulate()),
-              u8(*type)}),
+              u8(*type), u32(0), u32(0)}),
       "gemm");
 }
 
@@ -463,8 +475,24 @@ LogicalResult TableBuilder::addActions(SmallVectorImpl<Constant *> &actions) {
   return success();
 }
 
+llvm::Constant *TableBuilder::deviceCode(ArrayRef<Constant *> launches) {
+  SmallVector<Constant *> imageRecords, workspaces;
+  for (const DeviceImage &image : images)
+    imageRecords.push_back(
+        record({u32(image.processor), u32(0), u64(image.content.size()),
+                global(llvm::ConstantDataArray::getString(context, image.content,
+                                                          /*AddNull=*/false),
+                       "image")}));
+  for (const Workspace &workspace : memory.workspaces)
+    workspaces.push_back(record({u64(workspace.offset), u64(workspace.bytes)}));
+  return global(record({array(launches, "launches"), u32(imageRecords.size()),
+                        u32(workspaces.size()), array(imageRecords, "images"),
+                        array(workspaces, "workspaces")}),
+                "device_code");
+}
+
 LogicalResult TableBuilder::build(StringRef hash) {
-  SmallVector<Constant *> axes, kernelRecords, buffers, bodies, actions;
+  SmallVector<Constant *> axes, kernelRecords, launches, buffers, bodies, actions;
   for (auto axis : mesh.getAxes().getAsRange<pm::MeshAxisAttr>())
     axes.push_back(record({string(axis.getName().getValue()),
                            u32(static_cast<uint32_t>(axis.getKind())),
@@ -475,18 +503,23 @@ LogicalResult TableBuilder::build(StringRef hash) {
       /*isVarArg=*/false);
   llvm::StringMap<uint32_t> indexOfName;
   role.walk([&](pmrt::CallOp call) {
-    const KernelInfo &kernel = kernels.lookup(call.getKernel());
+    KernelEntry kernel = kernels.lookup(call.getKernel());
     auto [entry, isNew] =
         indexOfName.try_emplace(kernel.name, kernelRecords.size());
     kernelIndex[call.getKernel()] = entry->second;
     if (!isNew)
       return;
-    auto *function =
-        llvm::Function::Create(kernelType, llvm::GlobalValue::ExternalLinkage,
-                               kernel.name, module);
-    function->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    Constant *code = null();
+    if (!kernels.areOnDevice()) {
+      auto *function =
+          llvm::Function::Create(kernelType, llvm::GlobalValue::ExternalLinkage,
+                                 kernel.name, module);
+      function->setVisibility(llvm::GlobalValue::HiddenVisibility);
+      code = function;
+    }
+    launches.push_back(record({u32(kernel.blocks), u32(kernel.threads)}));
     kernelRecords.push_back(record(
-        {string(kernel.name), function, u64(kernel.extent), u64(kernel.grain),
+        {string(kernel.name), code, u64(kernel.extent), u64(kernel.grain),
          u64(kernel.scratchBytes), u64(kernel.flops), u64(kernel.bytes)}));
   });
   if (!kernelRecords.empty())
@@ -516,12 +549,13 @@ LogicalResult TableBuilder::build(StringRef hash) {
       kernelTable ? static_cast<Constant *>(kernelTable) : null();
   Constant *table = record(
       {u32(PMRT_ABI_VERSION), u32(axes.size()), array(axes, "axes"),
-       u64(role.getArenaBytes()), u64(role.getScratchOffset()),
+       u64(memory.arenaBytes), u64(role.getScratchOffset()),
        u64(role.getScratchBytes()), u32(buffers.size()), u32(kernelRecords.size()),
        u32(bodies.size()), u32(communicators.size()), u64(actions.size()),
        array(buffers, "buffers"), kernelPointer, array(bodies, "bodies"),
        array(communicators, "communicators"), array(actions, "actions"),
-       string(hash)});
+       string(hash),
+       kernels.areOnDevice() ? deviceCode(launches) : null()});
   new llvm::GlobalVariable(module, table->getType(), /*constant=*/true,
                            llvm::GlobalValue::ExternalLinkage, table,
                            PMRT_ROLE_SYMBOL);
@@ -530,7 +564,9 @@ LogicalResult TableBuilder::build(StringRef hash) {
 
 LogicalResult pipemesh::addRoleTables(llvm::Module &target, pmrt::RoleOp role,
                                       pm::MeshOp mesh,
-                                      const KernelObjects &kernels,
+                                      const KernelEntries &kernels,
+                                      const RoleMemory &memory,
+                                      llvm::ArrayRef<DeviceImage> images,
                                       StringRef hash) {
-  return TableBuilder(target, role, mesh, kernels).build(hash);
+  return TableBuilder(target, role, mesh, kernels, memory, images).build(hash);
 }

@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /// Raised whenever the layout or the meaning of anything below changes.
-#define PMRT_ABI_VERSION 5u
+#define PMRT_ABI_VERSION 6u
 
 /// The name of the exported `const pmrt_role` object.
 #define PMRT_ROLE_SYMBOL "pmrt_role_table"
@@ -105,7 +105,15 @@ typedef struct pmrt_gemm {
   uint8_t trans_a, trans_b;
   uint8_t accumulate; ///< 1: add to C
   uint8_t dtype;      ///< pmrt_dtype of A, B and C
+  uint32_t epilogue;  ///< PMRT_EPILOGUE_*, added up; 0 on the host
+  uint32_t reserved;
 } pmrt_gemm;
+
+/// What is done to C before it is stored.
+enum {
+  PMRT_EPILOGUE_BIAS = 1, ///< a fourth operand of n elements is added to each row
+  PMRT_EPILOGUE_GELU = 2  ///< 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+};
 
 /// Handed to every kernel.
 typedef struct pmrt_kernel_context {
@@ -129,10 +137,10 @@ typedef void (*pmrt_kernel_fn)(void *const *operands, int64_t begin,
 
 typedef struct pmrt_kernel {
   const char *name;
-  pmrt_kernel_fn function;
+  pmrt_kernel_fn function; ///< null in a role for GPUs
   int64_t extent; ///< size of the parallel loop
   int64_t grain;  ///< fewest iterations worth a thread of their own
-  uint64_t scratch_bytes; ///< for each call
+  uint64_t scratch_bytes; ///< for each call; on a GPU for the whole launch
   uint64_t flops;         ///< of the whole extent
   uint64_t bytes;         ///< read and written by the whole extent
 } pmrt_kernel;
@@ -274,6 +282,35 @@ typedef struct pmrt_axis {
   uint32_t size;
 } pmrt_axis;
 
+/// What a kernel is launched on. Its parameters are pointers to device memory: the
+/// instruction's operands, the rank's coordinates (int64, one a mesh axis) and
+/// scratch.
+typedef struct pmrt_launch {
+  uint32_t blocks, threads;
+} pmrt_launch;
+
+/// The functions of all kernels, by their names.
+typedef struct pmrt_image {
+  uint32_t processor; ///< 90 for machine code of sm_90; 0 for text (PTX)
+  uint32_t reserved;
+  uint64_t bytes;
+  const void *data; ///< text ends with a zero byte, which `bytes` counts
+} pmrt_image;
+
+/// A part of the arena for what a stream needs while one of its instructions runs:
+/// a kernel's scratch, a matrix product's, the packed operands of a collective.
+typedef struct pmrt_workspace {
+  uint64_t offset, bytes;
+} pmrt_workspace;
+
+/// What a role for GPUs has besides.
+typedef struct pmrt_device_code {
+  const pmrt_launch *launches; ///< one for each kernel
+  uint32_t num_images, num_workspaces;
+  const pmrt_image *images;
+  const pmrt_workspace *workspaces; ///< of the streams of pmrt_instruction
+} pmrt_device_code;
+
 typedef struct pmrt_role {
   uint32_t abi_version;
   uint32_t num_axes;
@@ -289,6 +326,7 @@ typedef struct pmrt_role {
   const pmrt_communicator *communicators;
   const pmrt_action *actions; ///< of one step
   const char *bundle_hash;
+  const pmrt_device_code *device; ///< null: a role for the host
 } pmrt_role;
 
 #ifdef __cplusplus

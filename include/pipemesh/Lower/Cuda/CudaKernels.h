@@ -4,9 +4,53 @@
 #define PIPEMESH_LOWER_CUDA_CUDAKERNELS_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "pipemesh/Lower/Cuda/GpuKernelBuilder.h"
+#include "pipemesh/Lower/Cuda/GpuTarget.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include <string>
 
 namespace pipemesh {
+
+/// The GPU code of all kernels that a runtime program calls (`pmrt.role`s and their
+/// functions), each distinct one once.
+class CudaKernels {
+public:
+  explicit CudaKernels(mlir::ModuleOp module);
+
+  /// Builds the functions. On failure diagnostics name the ops without code and
+  /// the number of kernels that hold one.
+  mlir::LogicalResult build();
+
+  /// Compiles them: text, and machine code for sm_80 and sm_90 where a toolkit has
+  /// an assembler. Consumes the functions.
+  mlir::LogicalResult compile();
+
+  /// What is launched for a function of the program.
+  const GpuKernelInfo &lookup(llvm::StringRef function) const {
+    return kernelOf.find(function)->second;
+  }
+  bool isAttention(llvm::StringRef function) const {
+    return attention.contains(function);
+  }
+  llvm::ArrayRef<GpuKernelInfo> getKernels() const {
+    return builder.getKernels();
+  }
+
+  /// The functions in the gpu dialect, before they are compiled.
+  mlir::ModuleOp getFunctions() { return *own; }
+  const std::string &getPtx() const { return ptx; }
+  llvm::ArrayRef<Cubin> getCubins() const { return cubins; }
+
+private:
+  mlir::ModuleOp module;
+  mlir::OwningOpRef<mlir::ModuleOp> own;
+  GpuKernelBuilder builder;
+  llvm::StringMap<GpuKernelInfo> kernelOf;
+  llvm::StringSet<> attention;
+  std::string ptx;
+  std::vector<Cubin> cubins;
+};
 
 /// Writes the kernels of a runtime program (`pmrt.role`s and the functions that
 /// they call) into a folder, each distinct one once:
