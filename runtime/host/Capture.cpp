@@ -40,7 +40,7 @@ Capture::Capture(Job &job, const std::vector<std::string> &buffers)
           continue;
         copy.writer = writer;
         std::memcpy(copy.slots[action.micro_batch].data(),
-                    rank.slot(index, action.micro_batch),
+                    rank.view(index, action.micro_batch),
                     copy.slots[action.micro_batch].size());
       }
     };

@@ -199,7 +199,8 @@ std::vector<int64_t> Diagnosis::awaitedBy(int64_t rank) const {
   if (now.action >= role.num_actions)
     return {};
   const pmrt_action &action = role.actions[now.action];
-  if (action.kind == PMRT_RECEIVE)
+  // On the host a send never waits.
+  if (action.kind != PMRT_RUN)
     // One that stands still in front of it waits for nobody.
     return logs[rank]->entries.empty() || logs[rank]->entries.back().end
                ? std::vector<int64_t>()
@@ -216,7 +217,8 @@ std::string Diagnosis::lateText(int64_t rank,
                                 const std::vector<int64_t> &absent) const {
   const Mesh &mesh = bundle.manifest().mesh;
   std::string text = mesh.describe(rank) + " ";
-  std::vector<int64_t> listed = absent;
+  // A GPU does not know who is missing: the records do.
+  std::vector<int64_t> listed = absent.empty() ? awaitedBy(rank) : absent;
   if (waitsBetweenSteps(rank))
     text += cat("waits for the others behind step ",
                 logs[rank]->activity.step);

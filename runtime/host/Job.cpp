@@ -49,9 +49,13 @@ Job::Job(const Bundle &bundle, const HostOptions &given,
     if (next == static_cast<int64_t>(local.size()) || local[next] != rank)
       continue;
     ++next;
-    ranks.push_back(std::make_unique<Rank>(program, mesh, rank, *transport,
+    ranks.push_back(options.makeRank
+                        ? options.makeRank(program, mesh, rank, *transport,
                                            std::move(own), votes, options,
-                                           aborted, spin));
+                                           aborted, spin)
+                        : std::make_unique<Rank>(program, mesh, rank, *transport,
+                                                 std::move(own), votes, options,
+                                                 aborted, spin));
     ranks.back()->onLate = [this](Rank &late,
                                   const std::vector<int64_t> &absent) {
       endLate(late.number(), absent);
@@ -259,7 +263,7 @@ void Job::gather(const std::string &buffer, std::vector<float> &whole) const {
   collect(
       buffer, 1,
       [&](const Rank &rank, int64_t) {
-        return rank.slot(rank.getProgram().info.find(buffer), 0);
+        return rank.view(rank.getProgram().info.find(buffer), 0);
       },
       bytes);
   whole.resize(bytes.size() / sizeof(float));

@@ -46,7 +46,7 @@ Rank::Rank(const Program &program, const Mesh &mesh, int64_t rank,
   for (uint32_t b = 0; b < program.role.num_bodies; ++b)
     counts.instructions.emplace_back(program.role.bodies[b].num_instructions);
   counts.actions.resize(program.role.num_actions);
-  if (!program.starts.empty())
+  if (!program.starts.empty() && !program.role.device)
     courier = std::make_unique<Courier>(
         static_cast<uint32_t>(program.starts.size()), cat("courier ", rank));
 }
@@ -95,19 +95,21 @@ void Rank::copyIn(int64_t index, int64_t microBatch, const void *whole) {
   uint64_t size = elementSize(buffer.dtype);
   Block block = blockOf(mesh, buffer.globalShape, buffer.localShape,
                         buffer.sharding, mesh.coordinates(rank, microBatch));
-  std::byte *local = slot(index, microBatch);
-  forEachRun(buffer.globalShape, buffer.localShape, block,
-             [&](int64_t from, int64_t to, int64_t count) {
-               std::memcpy(local + to * size,
-                           static_cast<const std::byte *>(whole) + from * size,
-                           count * size);
-             });
+  edit(index, microBatch, [&](std::byte *local) {
+    forEachRun(buffer.globalShape, buffer.localShape, block,
+               [&](int64_t from, int64_t to, int64_t count) {
+                 std::memcpy(local + to * size,
+                             static_cast<const std::byte *>(whole) + from * size,
+                             count * size);
+               });
+  });
 }
 
 void Rank::feed(int64_t index, int64_t microBatch, const void *whole) {
   if (options.poison)
-    std::memset(slot(index, microBatch), poisonByte,
-                program.role.buffers[index].bytes);
+    edit(index, microBatch, [&](std::byte *local) {
+      std::memset(local, poisonByte, program.role.buffers[index].bytes);
+    });
   copyIn(index, microBatch, whole);
 }
 
@@ -125,7 +127,7 @@ void copyOutOf(const Mesh &mesh, const BufferInfo &buffer, int64_t rank,
 
 float Rank::readScalar(const std::string &buffer) const {
   float value;
-  std::memcpy(&value, slot(program.info.find(buffer), 0), sizeof(value));
+  std::memcpy(&value, view(program.info.find(buffer), 0), sizeof(value));
   return value;
 }
 

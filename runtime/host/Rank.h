@@ -18,6 +18,13 @@
 
 namespace pipemesh::runtime {
 
+class Rank;
+struct HostOptions;
+/// Takes the arguments of Rank's constructor.
+using RankFactory = std::function<std::unique_ptr<Rank>(
+    const Program &, const Mesh &, int64_t rank, Transport &, std::vector<Group *>,
+    bool votes, const HostOptions &, const std::atomic<bool> &aborted, int spin)>;
+
 struct HostOptions {
   int threads = 1;     ///< of each rank
   bool poison = false; ///< fill memory with NaN before it is first used
@@ -31,6 +38,8 @@ struct HostOptions {
   /// Folder of the ranks' flight records; empty: they are not kept.
   std::string flightFolder;
   std::string bundleHash; ///< for their readers
+  /// Makes the ranks of a bundle that is not for this processor.
+  RankFactory makeRank;
   /// Set to 2 or more to stop all ranks at their next instruction.
   const std::atomic<int> *interrupts = nullptr;
 };
@@ -100,9 +109,10 @@ public:
   Rank(const Program &program, const Mesh &mesh, int64_t rank,
        Transport &transport, std::vector<Group *> groups, bool votes,
        const HostOptions &options, const std::atomic<bool> &aborted, int spin);
+  virtual ~Rank() = default;
 
   /// Allocates and touches the memory; called on the rank's own thread.
-  void allocate();
+  virtual void allocate();
 
   int64_t number() const { return rank; }
 
@@ -124,17 +134,28 @@ public:
   void numberAnew() { std::fill(collectives.begin(), collectives.end(), 0); }
 
   /// Waits for the end of what was started; after an abort.
-  void settle();
+  virtual void settle();
 
   /// Runs the actions of step number `step`.
-  void runStep(int64_t step);
+  virtual void runStep(int64_t step);
 
   /// Runs a step again up to its update and records the first instruction
   /// whose result is not finite.
-  std::optional<NonFiniteValue> findNonFinite();
+  virtual std::optional<NonFiniteValue> findNonFinite();
 
-  /// Memory of a buffer's slot.
+  /// Memory of a buffer's slot, where it is the host's.
   std::byte *slot(int64_t buffer, int64_t microBatch) const;
+
+  /// What a buffer's slot holds; good until the next call.
+  virtual const std::byte *view(int64_t buffer, int64_t microBatch) const {
+    return slot(buffer, microBatch);
+  }
+
+  /// Lets `fill` write a buffer's slot. What it leaves out holds anything then.
+  virtual void edit(int64_t buffer, int64_t microBatch,
+                    const std::function<void(std::byte *)> &fill) {
+    fill(slot(buffer, microBatch));
+  }
 
   /// Copies this rank's part of one micro-batch out of a whole tensor in
   /// row-major order.
@@ -157,7 +178,7 @@ public:
   std::vector<TraceEvent> started;
   bool traceFull = false;
 
-private:
+protected:
   void beginStep();
   void vote();
   void runAction(uint64_t index);

@@ -24,7 +24,8 @@ MpiEnvironment mpiEnvironment() {
   const char *size = std::getenv("OMPI_COMM_WORLD_SIZE");
   if (!rank || !size)
     return {};
-  return {true, std::atoll(rank), std::atoll(size)};
+  const char *local = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+  return {true, std::atoll(rank), std::atoll(size), local ? std::atoll(local) : 0};
 }
 
 bool usesMpi(const Options &options, const MpiEnvironment &environment) {

@@ -11,6 +11,7 @@ namespace pipemesh::runtime {
 struct MpiEnvironment {
   bool present = false;
   int64_t rank = 0, size = 1;
+  int64_t localRank = 0; ///< among the processes of this machine
 };
 MpiEnvironment mpiEnvironment();
 

@@ -35,6 +35,13 @@ usage: pmrun BUNDLE --weights=DIR --data=FILE [options]
                         process for each rank, by Open MPI. Under mpirun it is
                         mpi; outside of it, mpi starts mpirun with the right
                         number. Both give the same bits
+  --backend=KIND        host or cuda, as the bundle was compiled (pmc --backend);
+                        another one is an error
+  --capture             of ranks on GPUs: a step is one CUDA graph
+  --tf32                of ranks on GPUs: float32 products by TensorFloat-32
+  --meet=KIND           of ranks on GPUs: nccl; staged: through the host; auto (the
+                        default): staged only where ranks share a GPU and NCCL does
+                        not let them, or is not there
   --threads=N           threads of each rank (default 1); any N gives the same
                         bits
   --resume              go on from optimizer.safetensors in --weights: moments,
@@ -104,6 +111,8 @@ examples:
   pmrun bundle/ --compare=reference.safetensors --weights=model/ \
       --data=reference.safetensors
   pmrun function/ --inputs=io.safetensors --outputs=out.safetensors
+  pmrun gpus/ --weights=model/ --data=text.txt --capture
+  mpirun -n 8 pmrun gpus/ --backend=cuda --weights=model/ --data=text.txt
 )";
 
 static int64_t parseNumber(const std::string &flag, const std::string &value,
@@ -163,6 +172,8 @@ Options parseOptions(const std::vector<std::string> &arguments) {
       {"--compare", &options.compare},
       {"--compare-weights", &options.compareWeights},
       {"--transport", &options.transport},
+      {"--backend", &options.backend},
+      {"--meet", &options.meet},
       {"--inputs", &options.inputs},
       {"--outputs", &options.outputs},
       {"--flight-recorder", &options.flightRecorder},
@@ -175,6 +186,8 @@ Options parseOptions(const std::vector<std::string> &arguments) {
   const std::vector<std::pair<const char *, bool *>> switches = {
       {"--no-certificate", &options.noCertificate},
       {"--resume", &options.resume},
+      {"--capture", &options.capture},
+      {"--tf32", &options.tf32},
       {"--quiet", &options.quiet},
       {"--help", &options.help}};
   const std::vector<const char *> numbers = {"--steps", "--save-every",
@@ -222,6 +235,8 @@ Options parseOptions(const std::vector<std::string> &arguments) {
         if (value.empty())
           fail(flag, " needs a value: ", flag,
                flag == "--transport" ? "=threads or =mpi"
+               : flag == "--backend" ? "=host or =cuda"
+               : flag == "--meet"    ? "=nccl, =staged or =auto"
                : flag == "--inject"  ? "=stall:rank=3,op=200"
                : flag == "--watch"   ? "=ADDRESS or =off"
                                      : "=PATH");
@@ -269,6 +284,11 @@ Options parseOptions(const std::vector<std::string> &arguments) {
       options.transport != "mpi")
     fail("--transport is '", options.transport,
          "'; known ones are threads and mpi");
+  if (!options.backend.empty() && options.backend != "host" &&
+      options.backend != "cuda")
+    fail("--backend is '", options.backend, "'; known ones are host and cuda");
+  if (options.meet != "auto" && options.meet != "nccl" && options.meet != "staged")
+    fail("--meet is '", options.meet, "'; known ones are auto, nccl and staged");
   if (options.bundle.empty())
     fail("no bundle is given; usage: pmrun BUNDLE --weights=DIR --data=FILE "
          "(--help shows examples)");
@@ -278,7 +298,8 @@ Options parseOptions(const std::vector<std::string> &arguments) {
     for (const Text &text : texts)
       if (!text.value->empty() && text.value != &options.inputs &&
           text.value != &options.outputs && text.value != &options.trace &&
-          text.value != &options.transport &&
+          text.value != &options.transport && text.value != &options.backend &&
+          text.value != &options.meet &&
           text.value != &options.flightRecorder &&
           text.value != &options.watch &&
           text.value != &options.inject)

@@ -14,6 +14,8 @@ struct Options {
   std::string bundle, weights, data, recipe;
   std::string metrics, trace, save, saveGradients, saveLogits;
   std::string transport; ///< "threads", "mpi", or as it is started
+  std::string backend;   ///< "host", "cuda", or as the bundle is
+  std::string meet = "auto"; ///< ranks on GPUs: "nccl", "staged", "auto"
   std::string reportFile, compare, compareWeights;
   std::string inputs, outputs; ///< of a function
   std::string flightRecorder, readFlight, watch, inject, pace;
@@ -24,6 +26,7 @@ struct Options {
   double compareTolerance = 1e-4;
   bool report = false; ///< also with a reportFile
   bool poisonFreed = false; ///< with poison
+  bool capture = false, tf32 = false; ///< of ranks on GPUs
   bool poison = false, resume = false, quiet = false, help = false;
   bool noCertificate = false; ///< runs what is not proved
 };

@@ -152,7 +152,7 @@ std::string compareReplicas(Job &job, const TensorInfo &result) {
   for (int64_t i = 0; i < job.localSize(); ++i) {
     const Rank &rank = job.local(i);
     const std::byte *local =
-        rank.slot(rank.getProgram().info.find(result.buffer), 0);
+        rank.view(rank.getProgram().info.find(result.buffer), 0);
     own[rank.number()] =
         elementsOf(buffer, partOf(job, buffer, rank.number()), local);
     text += digestOf(own[rank.number()]) + " ";
@@ -222,7 +222,7 @@ static void writeResults(Job &job, const std::string &path) {
     job.collect(
         results[i].buffer, 1,
         [&](const Rank &rank, int64_t) {
-          return rank.slot(rank.getProgram().info.find(results[i].buffer), 0);
+          return rank.view(rank.getProgram().info.find(results[i].buffer), 0);
         },
         whole);
     gathered = i + 1;
@@ -269,8 +269,8 @@ int runFunction(const Options &options, const std::atomic<int> *interrupts,
 
   FlightFolder flight(options, transport.get());
   flight.path().copy(supervised.flight, sizeof(supervised.flight) - 1);
-  Job job(*bundle, hostOptions(options, flight, interrupts),
-          std::move(transport));
+  Job job(*bundle, hostOptions(options, *bundle, transport.get(), flight, interrupts),
+          transport);
   uint64_t begin = nanoseconds();
   job.stepEveryRank([&](Rank &rank) {
     for (const TensorInfo &argument : manifest.arguments) {

@@ -3,6 +3,7 @@
 #include "launch/Session.h"
 
 #include "core/Safetensors.h"
+#include "launch/Gpus.h"
 #include "launch/SaveModel.h"
 #include "launch/StartChecks.h"
 
@@ -15,7 +16,8 @@
 
 namespace pipemesh::runtime {
 
-HostOptions hostOptions(const Options &options, const FlightFolder &flight,
+HostOptions hostOptions(const Options &options, const Bundle &bundle,
+                        Transport *transport, const FlightFolder &flight,
                         const std::atomic<int> *interrupts) {
   HostOptions host;
   host.threads = options.threads;
@@ -29,6 +31,7 @@ HostOptions hostOptions(const Options &options, const FlightFolder &flight,
   host.flightFolder = flight.path();
   host.deadline = static_cast<uint64_t>(options.deadline * 1e9);
   host.interrupts = interrupts;
+  useGpus(host, options, bundle, transport);
   return host;
 }
 
@@ -37,8 +40,9 @@ Session::Session(const Options &given, const std::atomic<int> *interrupts,
     : options(given), bundle(openTogether(given, transport.get())),
       settings(bundle->manifest().recipe.value_or(Recipe())),
       flight(given, transport.get()),
-      job(*bundle, hostOptions(given, flight, interrupts),
-          std::move(transport)) {
+      job(*bundle,
+          hostOptions(given, *bundle, transport.get(), flight, interrupts),
+          transport) {
   job.agree([&] {
     if (manifest().task == Task::Function)
       fail("bundle '", options.bundle,
@@ -96,17 +100,20 @@ void Session::loadWeights() {
           blockOf(manifest().mesh, buffer.globalShape, buffer.localShape,
                   buffer.sharding, manifest().mesh.coordinates(rank.number()));
       uint64_t size = storedElementSize(found->second->dtype);
-      auto *local = reinterpret_cast<float *>(rank.slot(i, 0));
-      forEachRun(buffer.globalShape, buffer.localShape, block,
-                 [&](int64_t from, int64_t to, int64_t count) {
-                   convertToF32(*found->second, from, count, local + to);
-                   rank.counts.weightBytesRead += count * size;
-                   auto at = reinterpret_cast<uintptr_t>(found->second->data) +
-                             from * size;
-                   for (uintptr_t g = at / group;
-                        g <= (at + count * size - 1) / group; ++g)
-                     groups.insert(g);
-                 });
+      rank.edit(i, 0, [&](std::byte *bytes) {
+        auto *local = reinterpret_cast<float *>(bytes);
+        forEachRun(buffer.globalShape, buffer.localShape, block,
+                   [&](int64_t from, int64_t to, int64_t count) {
+                     convertToF32(*found->second, from, count, local + to);
+                     rank.counts.weightBytesRead += count * size;
+                     auto at =
+                         reinterpret_cast<uintptr_t>(found->second->data) +
+                         from * size;
+                     for (uintptr_t g = at / group;
+                          g <= (at + count * size - 1) / group; ++g)
+                       groups.insert(g);
+                   });
+      });
     }
     rank.counts.weightBytesMapped = groups.size() * group;
   });
@@ -142,7 +149,9 @@ void Session::loadOptimizer() {
         continue;
       if (buffer.role == "step") {
         float value = static_cast<float>(nextStep);
-        std::memcpy(rank.slot(i, 0), &value, sizeof(value));
+        rank.edit(i, 0, [&](std::byte *local) {
+          std::memcpy(local, &value, sizeof(value));
+        });
         continue;
       }
       std::string name = buffer.role + "." + buffer.parameter;
@@ -185,7 +194,9 @@ void Session::feed(Rank &rank, const Batch &batch) {
       fail("the bundle asks for the unknown input '", buffer.role,
            "'; compile it again with this release's pmc");
     auto narrow = static_cast<float>(value);
-    std::memcpy(rank.slot(i, 0), &narrow, sizeof(narrow));
+    rank.edit(i, 0, [&](std::byte *local) {
+      std::memcpy(local, &narrow, sizeof(narrow));
+    });
   }
 }
 

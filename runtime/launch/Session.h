@@ -9,8 +9,9 @@
 
 namespace pipemesh::runtime {
 
-/// What the ranks take from the command line.
-HostOptions hostOptions(const Options &options, const FlightFolder &flight,
+/// What the ranks of a bundle take from the command line. Collective.
+HostOptions hostOptions(const Options &options, const Bundle &bundle,
+                        Transport *transport, const FlightFolder &flight,
                         const std::atomic<int> *interrupts);
 
 /// What one step gave.

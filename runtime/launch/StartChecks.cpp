@@ -33,6 +33,9 @@ static std::string fingerprint(const Options &options, const Bundle &bundle) {
   add("--inputs", !options.inputs.empty());
   add("--trace", !options.trace.empty());
   add("--report", options.report);
+  add("--capture", options.capture);
+  add("--tf32", options.tf32);
+  add("--meet", options.meet);
   add("the digest of --pace",
       options.pace.empty() ? 0 : digest(readTextFile(options.pace, "pace")));
   add("the digest of --recipe",

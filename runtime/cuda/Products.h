@@ -1,0 +1,60 @@
+//===- Products.h - Matrix products by cuBLASLt ---------------------------===//
+
+#ifndef PIPEMESH_RUNTIME_CUDA_PRODUCTS_H
+#define PIPEMESH_RUNTIME_CUDA_PRODUCTS_H
+
+#include "cuda/Libraries.h"
+#include "pmrt/pmrt.h"
+
+#include <memory>
+#include <vector>
+
+namespace pipemesh::cuda {
+
+/// A pmrt_gemm as cuBLASLt is called for it: how often, on which offsets, on what
+/// shape. Batch dimensions that lie one behind the other are one; those over which A
+/// and C are rows of one matrix, and B is the same, become rows; one is the library's
+/// batch, the others are calls of their own.
+struct ProductShape {
+  explicit ProductShape(const pmrt_gemm &gemm);
+
+  int64_t m, n, k;
+  int64_t batch = 1, strideA = 0, strideB = 0, strideC = 0; ///< in elements
+  struct Call {
+    int64_t a, b, c; ///< offsets in elements
+  };
+  std::vector<Call> calls; ///< none where there is nothing to compute
+};
+
+struct ProductOptions {
+  bool tf32 = false; ///< float32 by TensorFloat-32: less exact
+};
+
+/// A product that is ready to be launched, with the algorithm that cuBLASLt's
+/// heuristic put first; it stays the same for all launches.
+class Product {
+public:
+  /// `workspace` bytes are there for each launch.
+  Product(const Libraries &libraries, cublasLtHandle_t handle, const pmrt_gemm &gemm,
+          uint64_t workspace, const ProductOptions &options);
+  ~Product();
+  Product(const Product &) = delete;
+  Product &operator=(const Product &) = delete;
+
+  /// Operands A, B, C and, with the epilogue, the bias.
+  void launch(const CUdeviceptr *operands, CUdeviceptr workspace, CUstream stream) const;
+
+private:
+  const Libraries &libraries;
+  cublasLtHandle_t handle;
+  const pmrt_gemm gemm;
+  ProductShape shape;
+  cublasLtMatmulDesc_t description = nullptr;
+  cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
+  cublasLtMatmulAlgo_t algorithm{};
+  uint64_t workspaceBytes = 0;
+};
+
+} // namespace pipemesh::cuda
+
+#endif // PIPEMESH_RUNTIME_CUDA_PRODUCTS_H

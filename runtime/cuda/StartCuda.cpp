@@ -1,0 +1,128 @@
+//===- StartCuda.cpp - Ranks on GPUs for a job ----------------------------===//
+
+#include "cuda/StartCuda.h"
+
+#include "cuda/CudaRank.h"
+
+#include <cstring>
+
+namespace pipemesh::cuda {
+
+using namespace runtime;
+
+/// The first version that lets ranks share a GPU (NCCL release notes, 2.30).
+static constexpr int sharesGpus = 23000;
+
+namespace {
+
+/// Lives as long as the ranks that it makes.
+struct Shared {
+  Shared(const Bundle &bundle, const std::vector<const pmrt_role *> &roles)
+      : order(roles), divisions(divisionsOf(roles, bundle.manifest().mesh)) {}
+
+  Libraries libraries;
+  ClusterOrder order;
+  std::vector<Division> divisions;
+  std::vector<Plan> plans;
+  std::unique_ptr<CudaJob> job;
+  int devices = 1;
+  std::atomic<int> next{0}; ///< among the ranks of this process
+};
+
+} // namespace
+
+/// Whether NCCL is to be used, which all processes must decide alike.
+static bool usesNccl(const Shared &shared, int64_t localRanks, Transport *transport,
+                     const StartOptions &options) {
+  if (options.meeting == Meeting::Staged)
+    return false;
+  const Libraries &libraries = shared.libraries;
+  if (!libraries.hasNccl()) {
+    if (options.meeting == Meeting::Nccl)
+      fail("--meet=nccl: NCCL cannot be loaded (", libraries.ncclProblem,
+           "); install it, or take --meet=staged");
+  }
+  int version = 0;
+  if (libraries.hasNccl())
+    libraries.checkNccl(libraries.ncclGetVersion(&version), nullptr, "ncclGetVersion");
+  bool isShared = options.localRank + localRanks > shared.devices;
+  bool own = libraries.hasNccl() && (!isShared || version >= sharesGpus);
+  bool all = own;
+  if (transport)
+    for (const std::string &text : transport->exchange(own ? "nccl" : "staged"))
+      all &= text == "nccl";
+  return all || options.meeting == Meeting::Nccl;
+}
+
+static ncclUniqueId uniqueId(const Libraries &libraries, Transport *transport) {
+  ncclUniqueId id{};
+  bool isFirst = !transport || transport->isFirst();
+  if (isFirst)
+    libraries.checkNccl(libraries.ncclGetUniqueId(&id), nullptr, "ncclGetUniqueId");
+  if (!transport)
+    return id;
+  std::string own(isFirst ? std::string(id.internal, sizeof(id.internal)) : "");
+  std::string first = transport->exchange(own).front();
+  if (first.size() != sizeof(id.internal))
+    fail("rank 0 has sent no NCCL id");
+  std::memcpy(id.internal, first.data(), sizeof(id.internal));
+  return id;
+}
+
+/// Opens the libraries and plans the launches.
+static std::shared_ptr<Shared> prepare(const Bundle &bundle,
+                                       const StartOptions &options) {
+  std::vector<const pmrt_role *> roles;
+  for (size_t r = 0; r < bundle.manifest().roles.size(); ++r)
+    roles.push_back(&bundle.role(r));
+  auto shared = std::make_shared<Shared>(bundle, roles);
+  shared->devices = countDevices(shared->libraries);
+  for (uint32_t r = 0; r < roles.size(); ++r) {
+    const RoleInfo &info = bundle.manifest().roles[r];
+    std::vector<uint32_t> accumulators;
+    for (uint32_t b = 0; b < info.buffers.size(); ++b)
+      if (info.buffers[b].kind == BufferKind::Accumulator &&
+          info.buffers[b].init == BufferInit::Zero)
+        accumulators.push_back(b);
+    shared->plans.emplace_back(shared->order, roles, r, accumulators);
+    if (options.capture && !shared->plans.back().captureProblem().empty())
+      fail("--capture: a step of role ", r, " cannot be captured as a graph: ",
+           shared->plans.back().captureProblem(), "; run it without");
+  }
+  return shared;
+}
+
+RankFactory startCuda(const Bundle &bundle, Transport *transport,
+                      const StartOptions &options) {
+  std::shared_ptr<Shared> shared;
+  auto work = [&] { shared = prepare(bundle, options); };
+  if (transport)
+    agree(*transport, work);
+  else
+    work();
+  int64_t local = transport ? static_cast<int64_t>(transport->localRanks().size())
+                            : bundle.manifest().mesh.ranks();
+  bool nccl = usesNccl(*shared, local, transport, options);
+  if (options.capture && !nccl)
+    fail("--capture: a step cannot be captured as a graph where data goes through the "
+         "host; run it without, or with a GPU for each rank");
+  shared->job = std::make_unique<CudaJob>(
+      CudaJob{shared->libraries, shared->divisions, shared->plans, {}, {}});
+  shared->job->options.capture = options.capture;
+  shared->job->options.staged = !nccl;
+  shared->job->options.products.tf32 = options.tf32;
+  if (nccl)
+    shared->job->id = uniqueId(shared->libraries, transport);
+  return [shared, first = options.localRank](
+             const Program &program, const Mesh &mesh, int64_t rank,
+             Transport &transport, std::vector<Group *> groups, bool /*votes*/,
+             const HostOptions &host, const std::atomic<bool> &aborted,
+             int spin) -> std::unique_ptr<Rank> {
+    int device = (first + shared->next.fetch_add(1)) % shared->devices;
+    return std::make_unique<CudaRank>(*shared->job, device, program, mesh, rank,
+                                      transport, std::move(groups), host, aborted,
+                                      spin);
+  };
+}
+
+} // namespace pipemesh::cuda

@@ -1,0 +1,58 @@
+//===- Gpus.cpp - The command line of ranks on GPUs -----------------------===//
+
+#include "launch/Gpus.h"
+
+#include "cuda/StartCuda.h"
+#include "launch/Launcher.h"
+
+namespace pipemesh::runtime {
+
+static void checkOptions(const Options &options, const Bundle &bundle) {
+  bool isForGpus = bundle.manifest().target.cuda;
+  const char *backend = isForGpus ? "cuda" : "host";
+  if (!options.backend.empty() && options.backend != backend)
+    fail("--backend is ", options.backend, ", but '", options.bundle,
+         "' was compiled for ", backend, "; compile it again with pmc --backend=",
+         options.backend);
+  if (!isForGpus) {
+    if (options.capture || options.tf32 || options.meet != "auto")
+      fail(options.capture ? "--capture" : options.tf32 ? "--tf32" : "--meet",
+           " is for ranks on GPUs, but '", options.bundle,
+           "' was compiled for the host; compile it with pmc --backend=cuda");
+    return;
+  }
+  auto hostOnly = [&](bool given, const char *flag, const char *instead) {
+    if (given)
+      fail(flag, " is for bundles that run on the host, but '", options.bundle,
+           "' was compiled for GPUs; ", instead);
+  };
+  hostOnly(options.poison, "--poison", "run it under compute-sanitizer");
+  hostOnly(!options.pace.empty(), "--pace", "leave it out");
+  hostOnly(!options.trace.empty(), "--trace", "run it under nsys");
+  hostOnly(!options.compare.empty(), "--compare", "save logits and gradients instead");
+  hostOnly(options.threads > 1, "--threads", "leave it out");
+  std::optional<Fault> fault = parseFault(options.inject);
+  hostOnly(fault && fault->kind == Fault::WrongSize, "--inject=wrong-size",
+           "NCCL does not compare sizes; take another fault");
+}
+
+void useGpus(HostOptions &host, const Options &options, const Bundle &bundle,
+             Transport *transport) {
+  auto check = [&] { checkOptions(options, bundle); };
+  if (transport)
+    agree(*transport, check);
+  else
+    check();
+  if (!bundle.manifest().target.cuda)
+    return;
+  cuda::StartOptions start;
+  start.capture = options.capture;
+  start.tf32 = options.tf32;
+  start.meeting = options.meet == "nccl"     ? cuda::Meeting::Nccl
+                  : options.meet == "staged" ? cuda::Meeting::Staged
+                                             : cuda::Meeting::Auto;
+  start.localRank = static_cast<int>(mpiEnvironment().localRank);
+  host.makeRank = cuda::startCuda(bundle, transport, start);
+}
+
+} // namespace pipemesh::runtime
