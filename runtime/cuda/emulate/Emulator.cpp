@@ -161,6 +161,8 @@ struct Emulator::Code {
     std::vector<Decoded> instructions;
     int numRegisters = 0, numParameters = 0;
     uint64_t sharedBytes = 0;
+    /// What of it is not known.
+    std::string problem;
   };
   Module module;
   std::map<std::string, Kernel> kernels;
@@ -515,9 +517,15 @@ Emulator::Emulator(const std::string &ptx, std::string &problem)
       made.numRegisters = kernel.numRegisters;
       made.numParameters = kernel.numParameters;
       made.sharedBytes = kernel.sharedBytes;
-      for (const Instruction &instruction : kernel.instructions)
-        made.instructions.push_back(
-            decode(instruction, kernel.specialOf(instruction)));
+      try {
+        for (const Instruction &instruction : kernel.instructions)
+          made.instructions.push_back(
+              decode(instruction, kernel.specialOf(instruction)));
+      } catch (const std::exception &error) {
+        made.problem = error.what();
+        if (problem.empty())
+          problem = made.problem;
+      }
     }
   } catch (const std::exception &error) {
     problem = error.what();
@@ -539,6 +547,8 @@ std::string Emulator::run(const std::string &name, const Launch &launch) {
     return "kernel '" + name + "' has " +
            std::to_string(kernel.numParameters) + " parameters, but " +
            std::to_string(launch.parameters.size()) + " are given";
+  if (!kernel.problem.empty())
+    return "kernel '" + name + "': " + kernel.problem;
   try {
     Block block(kernel.instructions, kernel.numRegisters, kernel.sharedBytes,
                 launch, code->module.tables);

@@ -35,7 +35,8 @@ struct Launch {
 
 class Emulator {
 public:
-  /// Never throws; `problem` tells what is wrong with the text, or is empty.
+  /// Never throws; `problem` tells what is wrong with the text, or is empty. Kernels
+  /// that are known whole can be run all the same.
   Emulator(const std::string &ptx, std::string &problem);
   ~Emulator();
 

@@ -1,0 +1,25 @@
+//===- Entries.h - the entry points, declared as Api.h has them -----------===//
+
+#ifndef PIPEMESH_RUNTIME_CUDA_STANDIN_ENTRIES_H
+#define PIPEMESH_RUNTIME_CUDA_STANDIN_ENTRIES_H
+
+#include "cuda/Api.h"
+
+namespace pipemesh::cuda {
+
+#define DECLARE(name, parameters)                                                      \
+  __attribute__((visibility("default"))) int name parameters;
+#define DECLARE_TEXT(name, parameters)                                                 \
+  __attribute__((visibility("default"))) const char *name parameters;
+extern "C" {
+PIPEMESH_CUDA_DRIVER(DECLARE)
+PIPEMESH_CUBLASLT(DECLARE)
+PIPEMESH_NCCL(DECLARE)
+PIPEMESH_NCCL_TEXTS(DECLARE_TEXT)
+}
+#undef DECLARE
+#undef DECLARE_TEXT
+
+} // namespace pipemesh::cuda
+
+#endif // PIPEMESH_RUNTIME_CUDA_STANDIN_ENTRIES_H
