@@ -1,0 +1,128 @@
+"""The program for GPUs, run by the real runtime on stand-ins for NVIDIA's libraries:
+losses, gradients and updates are those of the models' own library, and the calls that
+the ranks made are proved.
+
+Some strategies by default; with PIPEMESH_LONG_TESTS (tools/check --all) every model
+with each of them.
+"""
+
+import json
+import os
+import unittest
+from unittest import mock
+
+import harness
+import tensor_file
+
+LONG = bool(os.environ.get("PIPEMESH_LONG_TESTS"))
+LIBRARIES = os.path.join(harness.BUILD, "lib", "cuda-standin")
+STRATEGIES = ["", "tp=2", "dp=2,pp=2,tp=2,mb=2", "dp=2,zero=1,mb=2",
+              "tp=2,sequence_parallel=1", "pp=2,mb=4,schedule=zb-v",
+              "pp=2,mb=4,schedule=interleaved-1f1b,chunks=2",
+              "dp=2,pp=2,mb=4,schedule=zb-h1"]
+COVERING = [("llama", "dp=2,pp=2,tp=2,mb=2"), ("gpt2", "pp=2,mb=4,schedule=zb-v"),
+            ("qwen3", "dp=2,zero=1,mb=2")]
+CASES = ([(model, strategy) for model in harness.MODELS for strategy in STRATEGIES]
+         if LONG else COVERING)
+
+
+class CudaProgram(harness.EndToEndTest):
+    def setUp(self):
+        super().setUp()
+        self.reference = None
+
+    def compile(self, model, strategy, *options):
+        self.reference = harness.Reference(model)
+        self.data = self.reference.write_data(self.path("data.safetensors"))
+        return harness.compile_bundle(
+            self.reference.directory, self.path("bundle"), strategy,
+            harness.clipped_recipe(), options=["--backend=cuda", *options])
+
+    def standins(self, mode="compute", **more):
+        """The environment of a run on stand-ins, which write what is called."""
+        self.calls = self.path(f"calls-{len(os.listdir(self.path('')))}")
+        return mock.patch.dict(os.environ, {
+            "PIPEMESH_CUDA_LIBRARIES": LIBRARIES, "PMRT_STANDIN": mode,
+            "PMRT_STANDIN_TRACE": self.calls, **more})
+
+    def steps(self, bundle, count, *options):
+        return harness.train(bundle, self.reference.directory, self.data, count,
+                             "--quiet", *options)
+
+    def prove(self, bundle):
+        harness.succeed("pmcheck", "trace", self.calls, f"--bundle={bundle}")
+
+    def assert_gradients(self, path, what):
+        ours = tensor_file.read(path)
+        for name, theirs in self.reference.gradients.items():
+            self.assertLess(harness.largest_difference(ours[name], theirs), 1e-4,
+                            f"{what}: the gradient of {name}")
+
+    def test_losses_gradients_and_updates_are_the_library_s(self):
+        for seed, (model, strategy) in enumerate(CASES):
+            with self.subTest(f"{model} {strategy}"):
+                bundle = self.compile(model, strategy)
+                right = self.reference.numbers["adamw_clip_schedule"]["losses"]
+                gradients = self.path("gradients.safetensors")
+                with self.standins(PMRT_STANDIN_ORDER=str(seed + 1)):
+                    metrics = self.steps(bundle, len(right),
+                                         f"--save-gradients={gradients}")
+                self.assert_losses(metrics, right, f"{model} {strategy}")
+                self.assert_gradients(gradients, f"{model} {strategy}")
+                self.prove(bundle)
+
+    def test_a_captured_step_and_one_through_the_host_are_the_same(self):
+        bundle = self.compile("llama", "dp=2,pp=2,tp=2,mb=2")
+        right = self.reference.numbers["adamw_clip_schedule"]["losses"][:2]
+        with self.standins():
+            metrics = self.steps(bundle, 2, "--capture")
+        self.assert_losses(metrics, right, "captured")
+        self.prove(bundle)
+        # One GPU for eight ranks.
+        with self.standins(PMRT_STANDIN_DEVICES="1"):
+            metrics = self.steps(bundle, 2, "--meet=staged")
+        self.assert_losses(metrics, right, "through the host")
+
+    def test_what_fails_is_named(self):
+        bundle = self.compile("llama", "pp=2,tp=2,mb=2")
+        arguments = ["pmrun", bundle, f"--weights={self.reference.directory}",
+                     f"--data={self.data}", "--steps=1", "--deadline=2", "--quiet"]
+        for mode in ("record", "compute"):
+            for fault, status, expected in [
+                    ("cuMemAlloc_v2:1:rank=1:error=2", 1,
+                     r"rank 1 .*the program's arena takes \d+"),
+                    ("cuLaunchKernel:3:rank=2:error=700", 1,
+                     r"rank 2 .*the launch of .*CUDA_ERROR_ILLEGAL_ADDRESS"),
+                    ("ncclAllReduce:2:rank=3:async=6", 1,
+                     r"rank 3 .*all-reduce at model.layers.3.*: remote process"),
+                    ("ncclAllReduce:2:rank=1:stuck", 3,
+                     r"longer than --deadline; absent: .*all-reduce #")]:
+                with self.subTest(f"{mode} {fault}"), \
+                        self.standins(mode, PMRT_STANDIN_FAULT=fault):
+                    result = harness.execute(*arguments)
+                    self.assertEqual(result.returncode, status, result.stderr)
+                    self.assertRegex(result.stderr, expected)
+                    self.assertEqual(result.stderr.count("pmrun: error"), 1,
+                                     result.stderr)
+
+    def test_options_of_the_other_backend_are_refused(self):
+        bundle = self.compile("gpt2", "")
+        common = [bundle, f"--weights={self.reference.directory}",
+                  f"--data={self.data}"]
+        with self.standins("record"):
+            self.refused("--poison is for bundles that run on the host", "pmrun",
+                         *common, "--poison")
+            self.refused("--backend is host, but", "pmrun", *common, "--backend=host")
+        with mock.patch.dict(os.environ, {"PIPEMESH_CUDA_LIBRARIES": self.path("no")}):
+            self.refused("NVIDIA's driver cannot be loaded", "pmrun", *common)
+        with self.standins("record", PMRT_STANDIN_FAULT="cuInit:1:error=100"):
+            self.refused("NVIDIA's driver does not start", "pmrun", *common)
+
+    def test_a_bundle_for_the_host_has_no_code_for_gpus(self):
+        bundle = self.compile("gpt2", "")
+        with open(os.path.join(bundle, "manifest.json")) as file:
+            self.assertEqual(json.load(file)["target"]["backend"], "cuda")
+
+
+if __name__ == "__main__":
+    unittest.main()
