@@ -86,13 +86,14 @@ struct Slice {
 struct Call {
   Kind kind = Kind::Other;
   bool captured = false;
+  bool hasStream = false; ///< else the host waits for it
   Type type = Type::Float32;
   uint8_t reduction = 0; ///< as NCCL numbers them: 0 sum, 2 max, 3 min
   uint32_t line = 0;     ///< from 0
   uint32_t symbol = 0;   ///< index of a name: that of the call
   uint32_t text = 0;     ///< index of a name: a kernel, an id
   int64_t result = 0;
-  uint64_t stream = 0;  ///< 0: none
+  uint64_t stream = 0;  ///< 0: the null stream
   uint64_t handle = 0;  ///< event, communicator, module, graph
   uint64_t other = 0;   ///< function, executable, parent
   uint64_t address = 0; ///< also the host's

@@ -5,6 +5,7 @@
 #include "core/File.h"
 #include "trace/Prove.h"
 
+#include <algorithm>
 #include <dlfcn.h>
 #include <filesystem>
 #include <iomanip>
@@ -57,6 +58,18 @@ Loaded load(const std::string &directory) {
   return loaded;
 }
 
+/// "ranks 0, 2 and 4".
+std::string ranksText(const std::vector<size_t> &ranks) {
+  constexpr size_t most = 16;
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (i == most)
+      return cat(text, " and ", ranks.size() - most, " more");
+    text += cat(i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ", ranks[i]);
+  }
+  return text;
+}
+
 /// One line for ranks that are alike.
 std::string factsText(const Facts &facts) {
   const RankFacts &first = facts.ranks.front();
@@ -88,17 +101,17 @@ std::string factsText(const Facts &facts) {
                rank.communicators, ", allocations ", rank.allocations, " of ",
                rank.bytes, " bytes\n");
   };
-  for (size_t r = 0; r < facts.ranks.size();) {
-    size_t end = r + 1;
-    while (end < facts.ranks.size() &&
-           lineOf(facts.ranks[end]) == lineOf(facts.ranks[r]))
-      ++end;
-    text +=
-        cat("  ",
-            end == r + 1 ? cat("rank ", r) : cat("ranks ", r, " to ", end - 1),
-            lineOf(facts.ranks[r]));
-    r = end;
+  std::vector<std::pair<std::string, std::vector<size_t>>> lines;
+  for (size_t r = 0; r < facts.ranks.size(); ++r) {
+    std::string line = lineOf(facts.ranks[r]);
+    auto found = std::find_if(lines.begin(), lines.end(),
+                              [&](const auto &one) { return one.first == line; });
+    if (found == lines.end())
+      found = lines.insert(lines.end(), {line, {}});
+    found->second.push_back(r);
   }
+  for (const auto &[line, ranks] : lines)
+    text += "  " + ranksText(ranks) + line;
   return text;
 }
 

@@ -16,8 +16,8 @@ using runtime::Error;
 using runtime::fail;
 using runtime::Manifest;
 
-/// A thread that is no rank may look for errors and end communicators, and
-/// nothing else that a rank could depend on.
+/// A thread that is no rank may look for errors, copy between steps, when the host
+/// waits for all, and clear up.
 static void checkOtherThread(const fs::path &path, Refusals &refusals) {
   Trace trace = readTrace(path.string());
   for (const Call &call : trace.calls) {
@@ -27,7 +27,14 @@ static void checkOtherThread(const fs::path &path, Refusals &refusals) {
     case Kind::CommEnd:
     case Kind::HostAlloc:
     case Kind::HostFree:
+    case Kind::MemFree:
+    case Kind::StreamDestroy:
+    case Kind::EventDestroy:
       break;
+    case Kind::Copy:
+      if (!call.hasStream)
+        break;
+      [[fallthrough]];
     default:
       refusals.add("trace", trace.file, " line ", call.line + 1, ": ",
                    trace.name(call), " is called by a thread that is no rank");

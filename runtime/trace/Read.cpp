@@ -349,6 +349,7 @@ Call Reader::toCall(const Form &form) {
   call.text = nameText;
   call.result = static_cast<int64_t>(get(Result));
   call.stream = get(Stream);
+  call.hasStream = (present & bit(Stream)) != 0;
   call.address = get(Address);
   call.reads = reads;
   call.writes = writes;

@@ -25,7 +25,8 @@ public:
                  Refusals &refusals)
       : trace(trace), rank(rank), refusals(refusals),
         memory(trace, rank, limit, refusals) {
-    streams.resize(1); // the host
+    streams.resize(2); // the host, and the null stream
+    streamIndex[0] = 1;
   }
 
   Timeline read();
@@ -132,7 +133,7 @@ void TimelineReader::forbidInStep(const Call &call) {
            "not wait; move it in front of the step or behind it");
     break;
   case Kind::Copy:
-    if (!call.stream)
+    if (!call.hasStream)
       refuse("synchronous", call, " waits for the copy inside step ", steps,
              "; copy on a stream, or outside of the step");
     break;
@@ -294,7 +295,7 @@ void TimelineReader::run(uint32_t index, Graph *graph) {
   case Kind::Set:
   case Kind::Product:
   case Kind::Copy: {
-    uint32_t stream = call.stream ? streamOf(call, graph) : 0;
+    uint32_t stream = call.hasStream ? streamOf(call, graph) : 0;
     if (stream)
       streams[stream].pending.clear();
     add(index, stream);
@@ -363,7 +364,7 @@ void TimelineReader::captured(uint32_t index) {
     if (word == 1)
       capturedStep = false;
   }
-  if (call.stream && !capture.streams.count(call.stream)) {
+  if (call.hasStream && !capture.streams.count(call.stream)) {
     streams.emplace_back();
     capture.streams[call.stream] = static_cast<uint32_t>(streams.size() - 1);
   }
