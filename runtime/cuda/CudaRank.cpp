@@ -51,7 +51,8 @@ void CudaRank::allocate() {
     table.insert(table.end(), own.begin(), own.end());
   }
   uint64_t tableBytes = table.size() * sizeof(int64_t);
-  memory = device->allocate(coordinatesAt + tableBytes + 256, "the program's arena");
+  copiesAt = (coordinatesAt + tableBytes + 255) / 256 * 256;
+  memory = device->allocate(copiesAt + plan.copyBytes() + 256, "the program's arena");
   if (tableBytes)
     job.libraries.check(job.libraries.cuMemcpyHtoD_v2(memory + coordinatesAt,
                                                       table.data(), tableBytes),
@@ -105,7 +106,8 @@ void CudaRank::allocate() {
   std::map<uint32_t, size_t> lastOf;
   for (size_t i = 0; i < plan.getLaunches().size(); ++i) {
     const Launch &launch = plan.getLaunches()[i];
-    if (launch.stream == ComputeStream && launch.action != Launch::whole)
+    if (launch.stream == ComputeStream && launch.action != Launch::whole &&
+        !launch.copies)
       lastOf[launch.action] = i;
   }
   std::map<size_t, uint32_t> ends;
@@ -250,6 +252,13 @@ void CudaRank::launch(size_t first, size_t last) {
       else
         launchInstruction(head, body.instructions[head.instruction],
                           isOnce(body) ? 0 : action.micro_batch, stream);
+    } else if (head.copies) {
+      const pmrt_buffer &buffer = program.role.buffers[action.index];
+      job.libraries.check(
+          job.libraries.cuMemcpyDtoDAsync_v2(memory + copiesAt + head.copyAt,
+                                             place(action.index, action.micro_batch),
+                                             buffer.bytes, stream),
+          "cuMemcpyDtoDAsync of '", buffer.name, "'");
     } else {
       std::vector<Transfer> transfers;
       uint32_t entered = head.sequence, done = 0;
@@ -262,7 +271,8 @@ void CudaRank::launch(size_t first, size_t last) {
           transfers.push_back({head.stream - FirstTransferStream,
                                mesh.peer(rank, own.peer), one.action,
                                own.kind == PMRT_SEND,
-                               place(own.index, own.micro_batch)});
+                               one.isCopied ? memory + copiesAt + one.copyAt
+                                            : place(own.index, own.micro_batch)});
       }
       progress->markEntered(head.stream, entered, stream);
       if (!transfers.empty())

@@ -89,7 +89,7 @@ private:
   const int ordinal;
   std::unique_ptr<Device> device;
   CUdeviceptr memory = 0; ///< the arena, and behind it the coordinates
-  uint64_t coordinatesAt = 0;
+  uint64_t coordinatesAt = 0, copiesAt = 0;
   std::vector<CUstream> streams;
   std::vector<CUevent> events;
   std::vector<CUfunction> functions; ///< of each kernel

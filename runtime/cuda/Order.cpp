@@ -8,6 +8,7 @@
 
 #include <map>
 #include <numeric>
+#include <optional>
 #include <queue>
 #include <tuple>
 
@@ -43,6 +44,7 @@ struct Node {
   bool isTransfer = false;
   uint32_t receiver = 0;
   uint64_t receive = 0; ///< its action there
+  bool isCopied = false; ///< sent from a copy
 };
 
 class Orderer {
@@ -52,16 +54,24 @@ public:
   std::vector<std::vector<LaunchItem>> run() {
     makeNodes();
     joinMeetings();
-    for (uint32_t role = 0; role < roles.size(); ++role)
-      addEdges(role);
-    return sort();
+    while (true) {
+      successors.assign(nodes.size(), {});
+      copiesBehind.assign(nodes.size(), {});
+      for (uint32_t role = 0; role < roles.size(); ++role)
+        addEdges(role);
+      if (std::optional<std::vector<std::vector<LaunchItem>>> items = sort())
+        return *items;
+    }
   }
 
 private:
   void makeNodes();
   void joinMeetings();
   void addEdges(uint32_t role);
-  std::vector<std::vector<LaunchItem>> sort();
+  std::optional<std::vector<std::vector<LaunchItem>>> sort();
+  /// Lets the transfers that stand in circles be sent from copies; throws where all
+  /// of them are.
+  void copyInCircles(const std::vector<uint32_t> &waiting);
   [[noreturn]] void refuse(const std::vector<uint32_t> &waiting) const;
 
   uint32_t root(uint32_t node) {
@@ -75,6 +85,7 @@ private:
   std::vector<std::vector<uint32_t>> nodeOf; ///< of each role's actions
   std::vector<uint32_t> parent;              ///< what is one with what
   std::vector<std::vector<uint32_t>> successors;
+  std::vector<std::vector<uint64_t>> copiesBehind; ///< sends, of each fragment
 };
 
 void Orderer::makeNodes() {
@@ -117,7 +128,6 @@ void Orderer::makeNodes() {
     }
   parent.resize(nodes.size());
   std::iota(parent.begin(), parent.end(), 0);
-  successors.resize(nodes.size());
 }
 
 /// Whether ranks of several roles meet there.
@@ -207,6 +217,18 @@ void Orderer::addEdges(uint32_t number) {
       lastRun = node;
     } else {
       ArenaRange range = rangeOf(role, action);
+      if (action.kind == PMRT_SEND && nodes[node].isCopied) {
+        // The copy is made behind the last fragment, and frees the slot.
+        accesses.touch(range.begin, range.end, /*writes=*/false, {0, lastRun}, before);
+        for (const Accesses::Earlier &earlier : before)
+          if (root(earlier.operation) != root(lastRun))
+            successors[root(earlier.operation)].push_back(root(lastRun));
+        before.assign(1, {0, lastRun});
+        copiesBehind[lastRun].push_back(a);
+        for (const Accesses::Earlier &earlier : before)
+          successors[root(earlier.operation)].push_back(root(node));
+        continue;
+      }
       // Each transfer is by itself, as on a stream of its own.
       accesses.touch(range.begin, range.end, action.kind == PMRT_RECEIVE,
                      {1 + node, node}, before);
@@ -234,7 +256,47 @@ void Orderer::refuse(const std::vector<uint32_t> &waiting) const {
                 "; take another schedule, or more micro-batches than stages");
 }
 
-std::vector<std::vector<LaunchItem>> Orderer::sort() {
+void Orderer::copyInCircles(const std::vector<uint32_t> &waiting) {
+  // What is left once all that leads nowhere is taken away stands in circles, or
+  // between them.
+  std::vector<uint32_t> leads(nodes.size());
+  std::vector<std::vector<uint32_t>> predecessors(nodes.size());
+  for (uint32_t i = 0; i < nodes.size(); ++i)
+    if (root(i) == i && waiting[i])
+      for (uint32_t next : successors[i])
+        if (waiting[next]) {
+          ++leads[i];
+          predecessors[next].push_back(i);
+        }
+  std::vector<uint32_t> ends;
+  for (uint32_t i = 0; i < nodes.size(); ++i)
+    if (root(i) == i && waiting[i] && !leads[i])
+      ends.push_back(i);
+  std::vector<bool> isOut(nodes.size());
+  while (!ends.empty()) {
+    uint32_t end = ends.back();
+    ends.pop_back();
+    isOut[end] = true;
+    for (uint32_t previous : predecessors[end])
+      if (--leads[previous] == 0)
+        ends.push_back(previous);
+  }
+  bool changed = false;
+  for (uint32_t i = 0; i < nodes.size(); ++i) {
+    Node &node = nodes[i];
+    // A send in front of every fragment has nothing to be copied behind.
+    bool hasFragment = false;
+    for (uint64_t a = 0; a < node.action && !hasFragment; ++a)
+      hasFragment = roles[node.role]->actions[a].kind == PMRT_RUN;
+    if (!node.isTransfer || !waiting[i] || isOut[i] || node.isCopied || !hasFragment)
+      continue;
+    node.isCopied = changed = true;
+  }
+  if (!changed)
+    refuse(waiting);
+}
+
+std::optional<std::vector<std::vector<LaunchItem>>> Orderer::sort() {
   std::vector<uint32_t> waiting(nodes.size());
   std::vector<std::vector<uint32_t>> members(nodes.size());
   for (uint32_t i = 0; i < nodes.size(); ++i)
@@ -266,12 +328,17 @@ std::vector<std::vector<LaunchItem>> Orderer::sort() {
       if (!node.isTransfer) {
         items[node.role].push_back({node.action});
         last[node.role].first = false;
+        for (uint64_t send : copiesBehind[i]) {
+          items[node.role].push_back({send});
+          items[node.role].back().copies = true;
+        }
         continue;
       }
       Lane lane{node.role, node.receiver};
       std::pair<bool, Lane> own{true, lane};
       bool joins = last[node.role] == own && last[node.receiver] == own;
       items[node.role].push_back({node.action, joins});
+      items[node.role].back().isCopied = node.isCopied;
       items[node.receiver].push_back({node.receive, joins});
       last[node.role] = last[node.receiver] = own;
     }
@@ -281,9 +348,10 @@ std::vector<std::vector<LaunchItem>> Orderer::sort() {
         add(next);
     }
   }
-  if (done != nodes.size())
-    refuse(waiting);
-  return items;
+  if (done == nodes.size())
+    return items;
+  copyInCircles(waiting);
+  return std::nullopt;
 }
 
 } // namespace

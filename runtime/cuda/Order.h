@@ -15,6 +15,10 @@ struct LaunchItem {
   uint64_t action; ///< of the role's order
   /// Of a transfer: with the one before it in one NCCL group.
   bool joinsPrevious = false;
+  /// Not the send itself: the copy of its slot to a place of its own.
+  bool copies = false;
+  /// A send from the copy.
+  bool isCopied = false;
 };
 
 /// A step of all roles in one order, in which NCCL's rendezvous cannot hang.
@@ -26,6 +30,9 @@ struct LaunchItem {
 /// all fragments and transfers of all roles, fragments whose collectives meet taken
 /// as one, gives each role its own: all ranks launch their communication in an order
 /// that is consistent over all communicators.
+///
+/// Where no such order exists, as in schedules that send long before the receiver has
+/// space, the sends that stand in a circle are made from a copy, as on the host.
 class ClusterOrder {
 public:
   /// Throws an Error that names the transfers where no such order exists.

@@ -24,6 +24,9 @@ private:
   void begin(const std::vector<uint32_t> &accumulators);
   void addBody(uint32_t action);
   void addTransfer(const LaunchItem &item);
+  void addCopy(const LaunchItem &item);
+  /// Where the copies lie for the accesses: behind everything.
+  static constexpr uint64_t copiesBegin = uint64_t(1) << 60;
   void touch(const pmrt_instruction &instruction, uint32_t microBatch);
   void touch(const ArenaRange &range, bool writes) {
     accesses.touch(range.begin, range.end, writes, next(), before);
@@ -52,6 +55,8 @@ private:
   std::vector<std::vector<uint32_t>> known;
   std::vector<uint32_t> snapshots; ///< `known` of each launch's stream behind it
   std::vector<uint32_t> sequences; ///< of each stream
+  std::map<uint64_t, std::vector<uint64_t>> freeCopies; ///< by their size
+  std::map<uint64_t, uint64_t> copyOf; ///< of sends under way, by their action
 };
 
 void Plan::Builder::findLanes() {
@@ -184,7 +189,36 @@ void Plan::Builder::addTransfer(const LaunchItem &item) {
       {sends ? number : action.peer, sends ? action.peer : number});
   launch.sequence = ++sequences[launch.stream];
   launch.joinsPrevious = item.joinsPrevious;
-  touch(rangeOf(role, action), !sends);
+  ArenaRange range = rangeOf(role, action);
+  if (item.isCopied) {
+    uint64_t bytes = range.end - range.begin, place = copyOf.at(item.action);
+    launch.isCopied = true;
+    launch.copyAt = place;
+    range = {copiesBegin + place, copiesBegin + place + bytes};
+    freeCopies[bytes].push_back(place);
+  }
+  touch(range, !sends);
+  add();
+}
+
+void Plan::Builder::addCopy(const LaunchItem &item) {
+  ArenaRange range = rangeOf(role, role.actions[item.action]);
+  uint64_t bytes = range.end - range.begin;
+  std::vector<uint64_t> &free = freeCopies[bytes];
+  uint64_t place = plan.copies;
+  if (free.empty()) {
+    plan.copies += (bytes + 255) / 256 * 256;
+  } else {
+    // The one that has been free for longest.
+    place = free.front();
+    free.erase(free.begin());
+  }
+  copyOf[item.action] = place;
+  launch.action = static_cast<uint32_t>(item.action);
+  launch.copies = true;
+  launch.copyAt = place;
+  touch(range, /*writes=*/false);
+  touch({copiesBegin + place, copiesBegin + place + bytes}, /*writes=*/true);
   add();
 }
 
@@ -243,7 +277,9 @@ void Plan::Builder::run(const std::vector<LaunchItem> &items,
   findLanes();
   begin(accumulators);
   for (const LaunchItem &item : items) {
-    if (role.actions[item.action].kind == PMRT_RUN)
+    if (item.copies)
+      addCopy(item);
+    else if (role.actions[item.action].kind == PMRT_RUN)
       addBody(static_cast<uint32_t>(item.action));
     else
       addTransfer(item);

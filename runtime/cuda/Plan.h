@@ -38,6 +38,10 @@ struct Launch {
   /// Number of a collective or a transfer on its stream, from 1; 0: neither.
   uint32_t sequence = 0;
   bool joinsPrevious = false; ///< in one NCCL group with the launch before
+  /// The copy of what a send takes; of the send itself, where it is.
+  bool copies = false;
+  uint64_t copyAt = 0; ///< among the copies' bytes
+  bool isCopied = false;
 };
 
 /// The launches of a step of a role in their order. Between streams there is an event
@@ -55,6 +59,8 @@ public:
   /// What the compute stream waits for at the end of the step.
   const std::vector<uint32_t> &getLastWaits() const { return lastWaits; }
   uint32_t numEvents() const { return events; }
+  /// For copies of what is sent, which lie one behind the other.
+  uint64_t copyBytes() const { return copies; }
   uint32_t numStreams() const {
     return FirstTransferStream + static_cast<uint32_t>(lanes.size());
   }
@@ -71,6 +77,7 @@ private:
   std::vector<Launch> launches;
   std::vector<uint32_t> waits, lastWaits;
   uint32_t events = 0;
+  uint64_t copies = 0;
   std::vector<TransferLane> lanes;
   std::vector<bool> inUse;
   std::string problem;
