@@ -72,6 +72,7 @@ void Matcher::beginStep(uint32_t op) {
     lane.queue.next = lane.done = 0;
   for (auto &[number, queue] : channels)
     queue.next = 0;
+  copyOf.clear();
 }
 
 bool Matcher::endStep(uint32_t op) {
@@ -252,6 +253,8 @@ bool Matcher::copy(uint32_t op) {
       }
     }
   }
+  if (copyOfSend(op))
+    return true;
   // What packs comes before its exchange, what unpacks behind it.
   bool packs =
       std::all_of(ranges(call.writes), ranges(call.writes) + call.writes.count,

@@ -191,9 +191,11 @@ bool Matcher::transfer(uint32_t op, uint32_t peer) {
     Access access = program.accessOf(head, 0);
     if (!hasBase && slice.count)
       setBase(ranges(slice)->begin, access.begin);
-    if (slice.count != 1 ||
-        ranges(slice)->begin != result.base + access.begin ||
-        ranges(slice)->end != result.base + access.end)
+    Range place{result.base + access.begin, result.base + access.end};
+    if (auto copied = copyOf.find(head); copied != copyOf.end())
+      place = copied->second;
+    if (slice.count != 1 || ranges(slice)->begin != place.begin ||
+        ranges(slice)->end != place.end)
       continue;
     const pmrt_buffer &buffer =
         program.role.buffers[program.actionOf(head).index];
@@ -209,6 +211,30 @@ bool Matcher::transfer(uint32_t op, uint32_t peer) {
     ++queue.next;
     return true;
   }
+  return false;
+}
+
+bool Matcher::copyOfSend(uint32_t op) {
+  const Call &call = callOf(op);
+  if (!hasBase || call.kind != Kind::Copy || call.stream != computeStream ||
+      call.reads.count != 1 || call.writes.count != 1 ||
+      !isWorkspace(*ranges(call.writes)))
+    return false;
+  const Range &from = *ranges(call.reads);
+  for (auto &[channel, queue] : channels)
+    for (size_t i = queue.next; i < queue.expected.size(); ++i) {
+      uint32_t send = queue.expected[i];
+      if (program.list[send].kind != Expected::Send)
+        break;
+      Access access = program.accessOf(send, 0);
+      if (copyOf.count(send) || from.begin != result.base + access.begin ||
+          from.end != result.base + access.end)
+        continue;
+      copyOf[send] = *ranges(call.writes);
+      // In front of the send, behind what comes before it in the program.
+      place(op, send);
+      return true;
+    }
   return false;
 }
 

@@ -54,6 +54,8 @@ private:
   /// is.
   std::string collectiveProblem(uint32_t op, const Lane &lane) const;
   bool transfer(uint32_t op, uint32_t peer);
+  /// Whether the op copies what a later send takes to a place beside the program's.
+  bool copyOfSend(uint32_t op);
   bool permutation(uint32_t first, uint32_t end);
   std::string exchangeProblem(uint32_t first, uint32_t end, const Lane &lane,
                               uint32_t own) const;
@@ -93,6 +95,7 @@ private:
   Queue computeQueue;
   std::vector<Lane> lanes;
   std::map<uint32_t, Queue> channels;
+  std::map<uint32_t, Range> copyOf; ///< where sends of this step are made from
   std::map<uint32_t, uint32_t> laneOf; ///< NCCL's communicators: 0 or 1
   uint64_t computeStream = 0;
   uint64_t workDone = 0; ///< of a product that is several calls

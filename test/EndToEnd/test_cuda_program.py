@@ -17,8 +17,9 @@ import tensor_file
 LONG = bool(os.environ.get("PIPEMESH_LONG_TESTS"))
 LIBRARIES = os.path.join(harness.BUILD, "lib", "cuda-standin")
 STRATEGIES = ["", "tp=2", "dp=2,pp=2,tp=2,mb=2", "dp=2,zero=1,mb=2",
-              "tp=2,sequence_parallel=1", "pp=2,mb=4,schedule=zb-v",
+              "tp=2,sp=1", "pp=2,mb=4,schedule=zb-v",
               "pp=2,mb=4,schedule=interleaved-1f1b,chunks=2",
+              "pp=2,mb=8,schedule=looped-bfs,chunks=2",
               "dp=2,pp=2,mb=4,schedule=zb-h1"]
 COVERING = [("llama", "dp=2,pp=2,tp=2,mb=2"), ("gpt2", "pp=2,mb=4,schedule=zb-v"),
             ("qwen3", "dp=2,zero=1,mb=2")]

@@ -165,6 +165,22 @@ template <typename T> Bits extract(Bits a, Bits b, Bits c, Bits) {
   uint64_t value = position >= 64 ? 0 : uint64_t(get<T>(a)) >> position;
   return length >= 64 ? value : value & ((uint64_t(1) << length) - 1);
 }
+/// Behind the last bit the sign goes on.
+template <typename T> Bits extractSigned(Bits a, Bits b, Bits c, Bits) {
+  constexpr uint64_t last = sizeof(T) * 8 - 1;
+  uint64_t position = b & 0xff, length = c & 0xff;
+  if (length == 0)
+    return 0;
+  T value = get<T>(a);
+  uint64_t top = std::min(position + length - 1, last);
+  T sign = (value >> top) & 1 ? T(-1) : T(0);
+  if (position > last)
+    return Bits(std::make_unsigned_t<T>(sign));
+  uint64_t kept = top - position + 1;
+  uint64_t mask = kept >= 64 ? ~uint64_t(0) : (uint64_t(1) << kept) - 1;
+  uint64_t bits = (uint64_t(value) >> position) & mask;
+  return Bits(std::make_unsigned_t<T>(bits | (uint64_t(sign) & ~mask)));
+}
 template <typename T> Bits countBits(Bits a, Bits, Bits, Bits) {
   return std::popcount(get<T>(a));
 }
@@ -327,6 +343,8 @@ std::map<std::string, Function> makeTable() {
   table["shf.r.wrap.b32"] = funnelRight;
   table["bfe.u32"] = extract<uint32_t>;
   table["bfe.u64"] = extract<uint64_t>;
+  table["bfe.s32"] = extractSigned<int32_t>;
+  table["bfe.s64"] = extractSigned<int64_t>;
   table["popc.b32"] = countBits<uint32_t>;
   table["popc.b64"] = countBits<uint64_t>;
   table["clz.b32"] = leadingZeros<uint32_t>;
