@@ -3,7 +3,7 @@
 #include "launch/Gpus.h"
 
 #include "cuda/StartCuda.h"
-#include "launch/Launcher.h"
+#include "launch/LaunchEnvironment.h"
 
 namespace pipemesh::runtime {
 
@@ -51,7 +51,11 @@ void useGpus(HostOptions &host, const Options &options, const Bundle &bundle,
   start.meeting = options.meet == "nccl"     ? cuda::Meeting::Nccl
                   : options.meet == "staged" ? cuda::Meeting::Staged
                                              : cuda::Meeting::Auto;
-  start.localRank = static_cast<int>(mpiEnvironment().localRank);
+  LaunchEnvironment environment = launchEnvironment(options.rendezvous);
+  // Of a launcher that does not number the processes of a machine, all of the job's.
+  if (transport)
+    start.localRank = static_cast<int>(
+        environment.localRank < 0 ? environment.rank : environment.localRank);
   host.makeRank = cuda::startCuda(bundle, transport, start);
 }
 

@@ -24,8 +24,20 @@ MpiEnvironment mpiEnvironment() {
   const char *size = std::getenv("OMPI_COMM_WORLD_SIZE");
   if (!rank || !size)
     return {};
-  const char *local = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
-  return {true, std::atoll(rank), std::atoll(size), local ? std::atoll(local) : 0};
+  return {true, std::atoll(rank), std::atoll(size)};
+}
+
+bool usesTcp(const Options &options, const LaunchEnvironment &environment) {
+  if (!environment.meetsOverTcp() || environment.size < 2 ||
+      !options.transport.empty())
+    return false;
+  std::string path = options.bundle + "/manifest.json";
+  try {
+    return parseManifest(readTextFile(path, "manifest"), path).target.cuda;
+  } catch (const Error &) {
+    // Opening the bundle says what is wrong with it.
+    return false;
+  }
 }
 
 bool usesMpi(const Options &options, const MpiEnvironment &environment) {

@@ -3,6 +3,7 @@
 #ifndef PIPEMESH_RUNTIME_LAUNCH_LAUNCHER_H
 #define PIPEMESH_RUNTIME_LAUNCH_LAUNCHER_H
 
+#include "launch/LaunchEnvironment.h"
 #include "launch/Options.h"
 
 namespace pipemesh::runtime {
@@ -11,13 +12,16 @@ namespace pipemesh::runtime {
 struct MpiEnvironment {
   bool present = false;
   int64_t rank = 0, size = 1;
-  int64_t localRank = 0; ///< among the processes of this machine
 };
 MpiEnvironment mpiEnvironment();
 
 /// Whether ranks are processes: as --transport says, else under mpirun. Throws
 /// where that cannot be.
 bool usesMpi(const Options &options, const MpiEnvironment &environment);
+
+/// Whether srun or torchrun has started this process as one of several ranks on GPUs,
+/// which meet over TCP.
+bool usesTcp(const Options &options, const LaunchEnvironment &environment);
 
 /// Starts mpirun with this command's arguments and as many processes as the
 /// bundle has ranks, waits for it and returns its status. Ctrl-C is passed to

@@ -42,6 +42,9 @@ usage: pmrun BUNDLE --weights=DIR --data=FILE [options]
   --meet=KIND           of ranks on GPUs: nccl; staged: through the host; auto (the
                         default): staged only where ranks share a GPU and NCCL does
                         not let them, or is not there
+  --rendezvous=HOST:PORT where ranks on GPUs that srun or torchrun started meet; rank
+                        0 listens (default: MASTER_ADDR and the port behind
+                        MASTER_PORT, or srun's first machine)
   --threads=N           threads of each rank (default 1); any N gives the same
                         bits
   --resume              go on from optimizer.safetensors in --weights: moments,
@@ -113,6 +116,7 @@ examples:
   pmrun function/ --inputs=io.safetensors --outputs=out.safetensors
   pmrun gpus/ --weights=model/ --data=text.txt --capture
   mpirun -n 8 pmrun gpus/ --backend=cuda --weights=model/ --data=text.txt
+  srun --ntasks=8 pmrun gpus/ --weights=model/ --data=text.txt
 )";
 
 static int64_t parseNumber(const std::string &flag, const std::string &value,
@@ -174,6 +178,7 @@ Options parseOptions(const std::vector<std::string> &arguments) {
       {"--transport", &options.transport},
       {"--backend", &options.backend},
       {"--meet", &options.meet},
+      {"--rendezvous", &options.rendezvous},
       {"--inputs", &options.inputs},
       {"--outputs", &options.outputs},
       {"--flight-recorder", &options.flightRecorder},
@@ -236,6 +241,7 @@ Options parseOptions(const std::vector<std::string> &arguments) {
           fail(flag, " needs a value: ", flag,
                flag == "--transport" ? "=threads or =mpi"
                : flag == "--backend" ? "=host or =cuda"
+               : flag == "--rendezvous" ? "=HOST:PORT"
                : flag == "--meet"    ? "=nccl, =staged or =auto"
                : flag == "--inject"  ? "=stall:rank=3,op=200"
                : flag == "--watch"   ? "=ADDRESS or =off"
@@ -299,6 +305,7 @@ Options parseOptions(const std::vector<std::string> &arguments) {
       if (!text.value->empty() && text.value != &options.inputs &&
           text.value != &options.outputs && text.value != &options.trace &&
           text.value != &options.transport && text.value != &options.backend &&
+          text.value != &options.rendezvous &&
           text.value != &options.meet &&
           text.value != &options.flightRecorder &&
           text.value != &options.watch &&

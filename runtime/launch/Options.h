@@ -15,6 +15,7 @@ struct Options {
   std::string metrics, trace, save, saveGradients, saveLogits;
   std::string transport; ///< "threads", "mpi", or as it is started
   std::string backend;   ///< "host", "cuda", or as the bundle is
+  std::string rendezvous; ///< HOST:PORT where processes of srun or torchrun meet
   std::string meet = "auto"; ///< ranks on GPUs: "nccl", "staged", "auto"
   std::string reportFile, compare, compareWeights;
   std::string inputs, outputs; ///< of a function

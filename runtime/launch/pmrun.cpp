@@ -9,6 +9,7 @@
 #include "launch/RunFunction.h"
 #include "launch/Session.h"
 #include "launch/Supervisor.h"
+#include "launch/TcpTransport.h"
 #include "launch/Watched.h"
 
 #ifdef PIPEMESH_HAVE_MPI
@@ -234,7 +235,6 @@ static int runThreads(const Options &options, Supervised &supervised) {
   }
 }
 
-#ifdef PIPEMESH_HAVE_MPI
 /// Ends the job where the processes wait too long for each other outside of
 /// steps.
 static void limitWaits(Transport &transport, const Options &options) {
@@ -252,17 +252,23 @@ static void limitWaits(Transport &transport, const Options &options) {
   };
 }
 
-/// Runs the rank of this process of mpirun. `problem` is what is wrong with its
-/// arguments.
-static int runMpi(const Options &options, const std::string &problem,
-                  Supervised &supervised, int supervisor) {
+/// How ranks that are processes meet and part.
+struct Processes {
+  std::function<std::shared_ptr<Transport>()> start;
+  std::function<void(Transport &)> finish;
+};
+
+/// Runs the rank of this process. `problem` is what is wrong with its arguments.
+static int runProcess(const Options &options, const std::string &problem,
+                      const Processes &processes, Supervised &supervised,
+                      int supervisor) {
   std::shared_ptr<Transport> transport;
   std::optional<Watched> watched;
   StartMemory start;
   try {
     if (options.report)
       start.program = anonymousBytes();
-    transport = startMpi();
+    transport = processes.start();
     limitWaits(*transport, options);
     watched.emplace(supervisor, options.watch, *transport);
   } catch (const std::exception &error) {
@@ -289,15 +295,31 @@ static int runMpi(const Options &options, const std::string &problem,
   }
   std::fflush(nullptr);
   watched->sayGoodbye();
-  finishMpi(*transport);
+  processes.finish(*transport);
   return status;
 }
-#endif
 
+static Processes tcpProcesses(const Options &options,
+                              const LaunchEnvironment &environment) {
+  auto start = [options, environment] {
+    TcpPlace place;
+    place.rank = environment.rank;
+    place.size = environment.size;
+    place.host = environment.host;
+    place.port = environment.port;
+    place.token = environment.job;
+    place.bundle = options.bundle;
+    place.seconds = options.deadline;
+    return meetOverTcp(place);
+  };
+  return {start, finishTcp};
+}
+
+/// `processes` is null where all ranks are threads of this process, which has the
+/// number `rank` else.
 static int superviseRanks(const Options &options, const std::string &problem,
-                          bool mpi) {
-  return supervise(mpi, [&](Supervised &supervised, int supervisor) {
-    (void)supervisor; // without MPI there is none
+                          const Processes *processes, int64_t rank) {
+  return supervise(processes, [&](Supervised &supervised, int supervisor) {
     options.bundle.copy(supervised.bundle, sizeof(supervised.bundle) - 1);
     // oneDNN allocates space for packed operands in every call; the allocator
     // keeps it instead of returning it to the system each time.
@@ -306,16 +328,13 @@ static int superviseRanks(const Options &options, const std::string &problem,
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     installCrashHandler(&supervised.reported);
     for (int number : {SIGINT, SIGTERM, SIGUSR1})
-      if (number != SIGUSR1 || mpi)
+      if (number != SIGUSR1 || processes)
         std::signal(number, onInterrupt);
-#ifdef PIPEMESH_HAVE_MPI
-    if (mpi) {
-      cat("rank ", mpiEnvironment().rank)
-          .copy(supervised.who, sizeof(supervised.who) - 1);
-      supervised.rank = mpiEnvironment().rank;
-      return runMpi(options, problem, supervised, supervisor);
+    if (processes) {
+      cat("rank ", rank).copy(supervised.who, sizeof(supervised.who) - 1);
+      supervised.rank = rank;
+      return runProcess(options, problem, *processes, supervised, supervisor);
     }
-#endif
     return problem.empty() ? runThreads(options, supervised) : failed(problem);
   });
 }
@@ -341,10 +360,23 @@ int main(int argc, char **argv) {
       std::fputs(flightTable(options.readFlight).c_str(), stdout);
       return 0;
     }
+    if (problem.empty()) {
+      LaunchEnvironment launched = launchEnvironment(options.rendezvous);
+      if (usesTcp(options, launched)) {
+        Processes tcp = tcpProcesses(options, launched);
+        return superviseRanks(options, problem, &tcp, launched.rank);
+      }
+    }
     bool mpi = usesMpi(options, environment);
     if (problem.empty() && mpi && !environment.present)
       return startMpirun(arguments, options.bundle);
-    return superviseRanks(options, problem, mpi && environment.present);
+#ifdef PIPEMESH_HAVE_MPI
+    Processes processes{startMpi, finishMpi};
+    return superviseRanks(options, problem, mpi ? &processes : nullptr,
+                          environment.rank);
+#else
+    return superviseRanks(options, problem, nullptr, 0);
+#endif
   } catch (const std::exception &error) {
     // Every process of mpirun comes here for the same reason.
     return environment.rank == 0 ? failed(error.what()) : 1;
