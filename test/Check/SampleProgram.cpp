@@ -74,7 +74,7 @@ public:
   /// Adds to `sum` the product of two matrices of 4 x 8.
   void gemm(pmrt_operand a, pmrt_operand b, pmrt_operand c, bool accumulate) {
     pmrt_gemm product = {4, 4, 8, 8, 8, 8, {1, 1, 1, 1}, {}, {}, {}, 1.0f,
-                         0, 1, accumulate, PMRT_F32};
+                         0, 1, accumulate, PMRT_F32, 0, 0};
     add(PMRT_OP_GEMM,
         {with(a, PMRT_READ), with(b, PMRT_READ),
          with(c, accumulate ? PMRT_READ | PMRT_WRITE : PMRT_WRITE)},
@@ -643,7 +643,7 @@ void RoleMaker::finish() {
                     info.arenaBytes, offset, scratchBytes,
                     sizeOf(buffers), 1, sizeOf(bodies), sizeOf(communicators),
                     actions.size(), nullptr, kernels, nullptr, nullptr, nullptr,
-                    "sample"};
+                    "sample", nullptr};
   role.axes = program.keep(std::move(axes));
   role.buffers = program.keep(std::move(buffers));
   role.bodies = program.keep(std::move(bodies));
