@@ -1,7 +1,7 @@
-# Finds the toolkit that the CUDA backend is built and tested with. Code for GPUs is
+# Finds the toolkit that GPU kernels are assembled and tested with. Code for GPUs is
 # made by LLVM in any build; the toolkit assembles it (ptxas), reads it back
 # (cuobjdump), and has the libraries that a role calls.
-set(PIPEMESH_CUDA AUTO CACHE STRING "Build the CUDA backend: AUTO (where a whole toolkit is found), ON or OFF")
+set(PIPEMESH_CUDA AUTO CACHE STRING "Take a CUDA toolkit: AUTO (where a whole one is found), ON or OFF")
 set_property(CACHE PIPEMESH_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(PIPEMESH_HAVE_CUDA FALSE)
 if(NOT PIPEMESH_CUDA STREQUAL "OFF")
@@ -22,15 +22,15 @@ if(NOT PIPEMESH_CUDA STREQUAL "OFF")
     list(GET found 2 PIPEMESH_NCCL_VERSION)
     list(GET found 3 PIPEMESH_CUDA_LIBDEVICE)
     set(PIPEMESH_HAVE_CUDA TRUE)
-    message(STATUS "CUDA backend: toolkit ${PIPEMESH_CUDA_VERSION} and NCCL ${PIPEMESH_NCCL_VERSION} in ${PIPEMESH_CUDA_ROOT}")
+    message(STATUS "CUDA toolkit: ${PIPEMESH_CUDA_VERSION} and NCCL ${PIPEMESH_NCCL_VERSION} in ${PIPEMESH_CUDA_ROOT}")
   elseif(PIPEMESH_CUDA STREQUAL "ON")
     message(FATAL_ERROR "PIPEMESH_CUDA is ON, but no whole toolkit 13.x was found; run tools/setup --cuda, or set CUDA_HOME\n${lacks}")
   else()
     if(lacks)
       set(lacks " (${lacks})")
     endif()
-    message(STATUS "CUDA backend: left out, no whole toolkit 13.x was found${lacks}; tools/setup --cuda fetches one")
+    message(STATUS "CUDA toolkit: none, kernels stay text; no whole toolkit 13.x was found${lacks}; tools/setup --cuda fetches one")
   endif()
 else()
-  message(STATUS "CUDA backend: left out, PIPEMESH_CUDA is OFF")
+  message(STATUS "CUDA toolkit: none, PIPEMESH_CUDA is OFF")
 endif()
