@@ -69,6 +69,24 @@ TEST_P(CudaEmulator, ABarrierOrdersWhatThreadsWrote) {
     EXPECT_EQ(words[i], 63 - i);
 }
 
+TEST_P(CudaEmulator, NarrowNumbersKeepTheirSign) {
+  EXPECT_EQ(run(R"(
+	ld.global.b32 %r1, [%rd1];
+	add.s32 %r2, %r1, 100;
+	cvt.s8.s32 %r3, %r2;
+	st.global.b32 [%rd1], %r3;)"),
+            "");
+  for (int i = 0; i < 64; ++i)
+    EXPECT_EQ(words[i], static_cast<int8_t>(100 + i));
+  EXPECT_EQ(run(R"(
+	ld.global.b32 %r1, [%rd1];
+	bfe.s32 %r2, %r1, 2, 3;
+	st.global.b32 [%rd1], %r2;)"),
+            "");
+  for (int i = 0; i < 64; ++i)
+    EXPECT_EQ(words[i], (i >> 2 & 7) - ((i >> 2 & 4) ? 8 : 0));
+}
+
 TEST_P(CudaEmulator, WarpsExchange) {
   EXPECT_EQ(run(R"(
 	ld.global.b32 %r1, [%rd1];

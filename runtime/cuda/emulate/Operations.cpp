@@ -235,8 +235,14 @@ template <typename T, bool wanted> Bits isNan(Bits a, Bits b, Bits, Bits) {
   return (std::isnan(get<T>(a)) || std::isnan(get<T>(b))) == wanted;
 }
 
+/// A register that is wider than the type holds the number all the same (PTX, "Data
+/// Movement and Conversion Instructions: cvt").
 template <typename From, typename To> Bits convert(Bits a, Bits, Bits, Bits) {
-  return put<To>(static_cast<To>(get<From>(a)));
+  auto value = static_cast<To>(get<From>(a));
+  if constexpr (std::is_integral_v<To> && std::is_signed_v<To>)
+    return put<int64_t>(value);
+  else
+    return put<To>(value);
 }
 /// Towards zero; what does not fit becomes the nearest that does, NaN zero.
 template <typename From, typename To> Bits toInteger(Bits a, Bits, Bits, Bits) {
