@@ -113,9 +113,12 @@ json memoryOf(Job &job, const StartMemory &start) {
     const Rank &rank = job.local(i);
     const Program &program = rank.getProgram();
     auto threads = static_cast<uint64_t>(rank.threads());
-    arenas += program.role.arena_bytes;
-    scratch += threads * program.kernelScratchBytes;
-    packing += threads * program.packedBytes();
+    // That of a GPU is not the process's.
+    if (!program.role.device) {
+      arenas += program.role.arena_bytes;
+      scratch += threads * program.kernelScratchBytes;
+      packing += threads * program.packedBytes();
+    }
     mapped += rank.counts.weightBytesMapped;
     stored = std::max(stored, rank.counts.weightBytesStored);
     spans += rank.events.size() * sizeof(TraceEvent);

@@ -107,6 +107,7 @@ std::string summary(Job &job, const std::vector<StepResult> &results) {
     text += line;
   };
   std::vector<std::string> lines = job.gatherTexts(timeLines(job));
+  bool isSeveral = lines.size() > 1;
   uint64_t peak = 0;
   for (const std::string &bytes : job.gatherTexts(std::to_string(peakMemory())))
     peak += bytes.empty() ? 0 : std::stoull(bytes);
@@ -131,17 +132,22 @@ std::string summary(Job &job, const std::vector<StepResult> &results) {
     print("speed       %.0f tokens/s, %.2f ms a step\n",
           tokensPerMs / milliseconds,
           milliseconds / double(results.size() - from));
-    print("time        %-26s %7s %8s %12s %10s %8s %7s %9s\n", "", "gemm",
-          "kernels", "collectives", "transfers", "waiting", "other", "GFLOP/s");
+    // Where the time of a GPU went, the host does not see.
+    if (job.manifest().target.cuda)
+      lines.clear();
+    else
+      print("time        %-26s %7s %8s %12s %10s %8s %7s %9s\n", "", "gemm",
+            "kernels", "collectives", "transfers", "waiting", "other", "GFLOP/s");
     for (const std::string &rank : lines)
       text += rank;
   }
   uint64_t arenas = 0;
   for (int64_t r = 0; r < job.size(); ++r)
     arenas += job.manifest().roles[job.manifest().mesh.role(r)].arenaBytes;
-  print("memory      %.1f MB at the peak%s, of which %.1f MB in the arenas of "
+  print("memory      %.1f MB at the peak%s, %s %.1f MB in the arenas of "
         "%ld rank%s\n",
-        double(peak) / 1e6, lines.size() > 1 ? " of all processes" : "",
+        double(peak) / 1e6, isSeveral ? " of all processes" : "",
+        job.manifest().target.cuda ? "and on GPUs" : "of which",
         double(arenas) / 1e6, long(job.size()), job.size() == 1 ? "" : "s");
   return text;
 }
