@@ -188,6 +188,17 @@ Manifest parseManifest(const std::string &text, const std::string &path) {
   manifest.batch = reader.get<int64_t>(root, "batch", top);
   manifest.sequence = reader.get<int64_t>(root, "sequence", top);
   manifest.vocabulary = reader.get<int64_t>(root, "vocabulary", top);
+  if (root.contains("levels"))
+    for (const json &value : reader.at(root, "levels", top)) {
+      std::string here = "a level of the cluster";
+      ClusterLevel level;
+      level.name = reader.get<std::string>(value, "name", here);
+      level.size = reader.get<int64_t>(value, "size", here);
+      level.bandwidth = reader.get<double>(value, "bandwidth", here);
+      if (level.size < 0)
+        reader.wrong(here, "has a negative size");
+      manifest.levels.push_back(std::move(level));
+    }
   manifest.memoryLimit = reader.get<uint64_t>(root, "memory_limit", top, 0);
   if (root.contains("config"))
     manifest.config = root["config"].is_string()

@@ -60,6 +60,13 @@ struct TensorInfo {
 /// What a bundle was compiled for.
 enum class Task { Train, Eval, Function };
 
+/// Ranks that reach each other in the same way.
+struct ClusterLevel {
+  std::string name;
+  int64_t size = 1;     ///< members of the next inner level; 0: any number
+  double bandwidth = 0; ///< GB/s that a rank sends
+};
+
 struct TargetInfo {
   bool cuda = false; ///< for NVIDIA's GPUs, or for this processor
   std::string triple, cpu;
@@ -72,6 +79,8 @@ struct Manifest {
   Task task = Task::Train;
   bool train = true; ///< task == Task::Train
   int64_t batch = 0, sequence = 0, vocabulary = 0;
+  /// The cluster that it was compiled for, from the innermost out; may be empty.
+  std::vector<ClusterLevel> levels;
   uint64_t memoryLimit = 0; ///< bytes of each rank; 0 where it is not stated
   std::string config; ///< the text of the model's config.json
   Mesh mesh;

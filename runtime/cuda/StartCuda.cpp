@@ -3,7 +3,9 @@
 #include "cuda/StartCuda.h"
 
 #include "cuda/CudaRank.h"
+#include "cuda/Topology.h"
 
+#include <cstdio>
 #include <cstring>
 
 namespace pipemesh::cuda {
@@ -52,6 +54,21 @@ static bool usesNccl(const Shared &shared, int64_t localRanks, Transport *transp
     for (const std::string &text : transport->exchange(own ? "nccl" : "staged"))
       all &= text == "nccl";
   return all || options.meeting == Meeting::Nccl;
+}
+
+/// Says where the ranks of this process are not connected as was assumed.
+static void warnOfTopology(const Shared &shared, const Bundle &bundle,
+                           Transport *transport, const StartOptions &options) {
+  std::vector<PlacedRank> ranks;
+  int64_t count = transport ? static_cast<int64_t>(transport->localRanks().size())
+                            : bundle.manifest().mesh.ranks();
+  for (int64_t i = 0; i < count; ++i)
+    ranks.push_back({transport ? transport->localRanks()[i] : i,
+                     static_cast<int>((options.localRank + i) % shared.devices),
+                     transport ? options.localRank + i : -1});
+  std::string warning = compareTopology(shared.libraries, bundle.manifest(), ranks);
+  if (!warning.empty())
+    std::fprintf(stderr, "pmrun: warning: %s\n", warning.c_str());
 }
 
 static ncclUniqueId uniqueId(const Libraries &libraries, Transport *transport) {
@@ -106,6 +123,7 @@ RankFactory startCuda(const Bundle &bundle, Transport *transport,
   if (options.capture && !nccl)
     fail("--capture: a step cannot be captured as a graph where data goes through the "
          "host; run it without, or with a GPU for each rank");
+  warnOfTopology(*shared, bundle, transport, options);
   shared->job = std::make_unique<CudaJob>(
       CudaJob{shared->libraries, shared->divisions, shared->plans, {}, {}});
   shared->job->options.capture = options.capture;

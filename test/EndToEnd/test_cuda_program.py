@@ -150,7 +150,32 @@ class CudaProgram(harness.EndToEndTest):
         with self.standins("record", PMRT_STANDIN_FAULT="cuInit:1:error=100"):
             self.refused("NVIDIA's driver does not start", "pmrun", *common)
 
-    def test_a_bundle_for_the_host_has_no_code_for_gpus(self):
+    @unittest.skipIf(GPU, "links are those of stand-ins")
+    def test_links_are_compared_with_the_cluster(self):
+        cluster = harness.write_json(self.path("cluster.json"), {
+            "name": "nodes", "levels": [
+                {"name": "nvlink", "size": 2, "bandwidth": 450, "latency": 10},
+                {"name": "network", "bandwidth": 50, "latency": 30}]})
+        bundle = self.compile("llama", "dp=2,tp=2", f"--cluster={cluster}")
+        arguments = ["pmrun", bundle, f"--weights={self.reference.directory}",
+                     f"--data={self.data}", "--steps=1", "--quiet"]
+        for variables, expected in [
+                ({}, ""),
+                ({"PMRT_STANDIN_LINKS": "pci"},
+                 "ranks 0 and 1 are on GPUs 0 and 1, which PCI connects, but level "
+                 "'nvlink'"),
+                ({"PMRT_STANDIN_DEVICES": "1", "NCCL_MULTI_RANK_GPU_ENABLE": "1"},
+                 "ranks 0 and 1 share GPU 0, but level 'nvlink'")]:
+            with self.subTest(expected), self.standins("record", **variables):
+                result = harness.execute(*arguments)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                if expected:
+                    self.assertIn(expected, result.stderr)
+                    self.assertIn("where tp lies", result.stderr)
+                else:
+                    self.assertEqual(result.stderr, "")
+
+    def test_a_bundle_for_gpus_says_so(self):
         bundle = self.compile("gpt2", "")
         with open(os.path.join(bundle, "manifest.json")) as file:
             self.assertEqual(json.load(file)["target"]["backend"], "cuda")

@@ -2,6 +2,7 @@
 
 #include "Manifest.h"
 #include "../../../runtime/include/pmrt/pmrt.h"
+#include "pipemesh/Dialect/PM/ClusterAttr.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Dialect/PMRT/PMRT.h"
 #include "pipemesh/Lower/RoleCosts.h"
@@ -175,6 +176,14 @@ pipemesh::buildManifest(ModuleOp module, const BundleOptions &options,
       return module.emitError("has a 'pm.config' that is no JSON");
     }
     manifest["config"] = std::move(*parsed);
+  }
+  if (std::optional<Cluster> cluster = pm::getCluster(module)) {
+    json::Array levels;
+    for (const ClusterLevel &level : cluster->levels)
+      levels.push_back(json::Object{{"name", level.name},
+                                    {"size", level.size},
+                                    {"bandwidth", level.link.bandwidth / 1e9}});
+    manifest["levels"] = std::move(levels);
   }
   if (options.memoryLimit)
     manifest["memory_limit"] = static_cast<int64_t>(options.memoryLimit);
