@@ -247,7 +247,9 @@ void NcclCarrier::permute(const pmrt_instruction &instruction,
   const pmrt_permute &permute = runtime::permuteOf(instruction);
   const Own &own = owns[permute.communicator];
   NcclType type = ncclTypeOf(permute.dtype, /*isReduced=*/false);
-  uint64_t bytes = permute.count * dtypeSize(permute.dtype);
+  // The count is that of all parts.
+  uint64_t count = permute.count / permute.num_parts;
+  uint64_t bytes = count * dtypeSize(permute.dtype);
   auto sourceOf = [&](uint64_t part, int64_t member) {
     return permute.sources[part * permute.num_members +
                            static_cast<uint64_t>(member)];
@@ -269,13 +271,13 @@ void NcclCarrier::permute(const pmrt_instruction &instruction,
     for (int64_t member = 0; member < own.members; ++member)
       if (member != own.index && sourceOf(part, member) == own.index)
         check(libraries.ncclSend(pointer(operands[0] + part * bytes),
-                                 permute.count * type.count, type.type,
+                                 count * type.count, type.type,
                                  static_cast<int>(member), own.communicator, stream),
               own, "ncclSend", instruction);
     int32_t source = sourceOf(part, own.index);
     if (source >= 0 && source != own.index)
       check(libraries.ncclRecv(pointer(operands[1] + part * bytes),
-                               permute.count * type.count, type.type, source,
+                               count * type.count, type.type, source,
                                own.communicator, stream),
             own, "ncclRecv", instruction);
   }

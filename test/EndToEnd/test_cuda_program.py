@@ -10,6 +10,7 @@ with each of them.
 import contextlib
 import json
 import os
+import struct
 import subprocess
 import unittest
 from unittest import mock
@@ -31,6 +32,18 @@ COVERING = [("llama", "dp=2,pp=2,tp=2,mb=2"), ("gpt2", "pp=2,mb=4,schedule=zb-v"
 CASES = ([(model, strategy) for model in harness.MODELS for strategy in STRATEGIES
           if model != "llama3-rope" or not ("chunks" in strategy or "zb-v" in strategy)]
          if LONG else COVERING)
+
+
+# Each rank sends two halves of its block, in two parts of a permute.
+MOVED_ROWS = """
+pm.mesh @mesh = [<"d", spatial = 4>]
+func.func @main(%x: tensor<8x16xf32> {pm.sharding = #pm.sharding<@mesh, [{"d"}, {}]>})
+    -> (tensor<2x4x16xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {"d"}, {}]>}) {
+  %r = stablehlo.reshape %x : (tensor<8x16xf32>) -> tensor<2x4x16xf32>
+  %y = stablehlo.add %r, %r : tensor<2x4x16xf32>
+  return %y : tensor<2x4x16xf32>
+}
+"""
 
 
 class CudaProgram(harness.EndToEndTest):
@@ -174,6 +187,21 @@ class CudaProgram(harness.EndToEndTest):
                     self.assertIn("where tp lies", result.stderr)
                 else:
                     self.assertEqual(result.stderr, "")
+
+    def test_rows_move_in_the_parts_of_a_permute(self):
+        module, inputs = self.path("rows.mlir"), self.path("in.safetensors")
+        with open(module, "w") as file:
+            file.write(MOVED_ROWS)
+        tensor_file.write(inputs, [("arg0", "F32", [8, 16],
+                                    struct.pack("<128f", *range(128)))])
+        bundle, outputs = self.path("rows"), self.path("out.safetensors")
+        harness.succeed("pmc", module, "--backend=cuda", "-o", bundle)
+        with self.standins():
+            harness.succeed("pmrun", bundle, f"--inputs={inputs}",
+                            f"--outputs={outputs}", "--quiet")
+        self.assertEqual(list(tensor_file.read(outputs)["out0"].values()),
+                         [2.0 * i for i in range(128)])
+        self.prove(bundle)
 
     def test_a_bundle_for_gpus_says_so(self):
         bundle = self.compile("gpt2", "")
