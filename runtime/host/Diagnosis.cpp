@@ -229,7 +229,9 @@ std::string Diagnosis::lateText(int64_t rank,
       (waitsBetweenSteps(rank) || logs[rank]->activity.isVote()))
     if (std::vector<int64_t> late = behind(rank); !late.empty())
       listed = late;
-  text += ", longer than --deadline; absent: ";
+  text += listed.empty() ? ", longer than --deadline; none of its ranks is absent: "
+                           "what carries the data stands still"
+                         : ", longer than --deadline; absent: ";
   // Whoever waits leads to those that it waits for.
   std::set<int64_t> seen(listed.begin(), listed.end());
   seen.insert(rank);
