@@ -5,8 +5,8 @@
 #include "check/Certify.h"
 #include "core/Certificate.h"
 #include "core/File.h"
+#include "core/Roles.h"
 
-#include <dlfcn.h>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,43 +16,12 @@ using json = nlohmann::ordered_json;
 
 namespace pipemesh::proof {
 
-using runtime::fail;
-using runtime::Manifest;
-using runtime::RoleInfo;
-
 Proof proveBundle(const std::string &directory, const ProveOptions &options) {
-  std::string path = (fs::path(directory) / "manifest.json").string();
-  if (!fs::exists(path))
-    fail("'", directory, "' is not a bundle: it has no manifest.json; name a "
-                         "folder written by pmc");
-  Manifest manifest =
-      runtime::parseManifest(runtime::readTextFile(path, "manifest"), path);
-  std::vector<std::unique_ptr<void, int (*)(void *)>> libraries;
-  std::vector<const pmrt_role *> roles;
-  for (const RoleInfo &info : manifest.roles) {
-    fs::path file = fs::absolute(fs::path(directory) / info.file);
-    void *library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-      fail("cannot load '", file.string(), "': ", dlerror());
-    libraries.emplace_back(library, &dlclose);
-    const auto *role =
-        static_cast<const pmrt_role *>(dlsym(library, PMRT_ROLE_SYMBOL));
-    if (!role)
-      fail("'", file.string(), "' has no symbol ", PMRT_ROLE_SYMBOL);
-    if (role->abi_version != PMRT_ABI_VERSION)
-      fail("'", file.string(), "' has ABI version ", role->abi_version,
-           ", but this release reads ", PMRT_ABI_VERSION,
-           "; compile the bundle again");
-    if (!role->bundle_hash || manifest.hash != role->bundle_hash)
-      fail("'", file.string(), "' has the hash '",
-           role->bundle_hash ? role->bundle_hash : "", "', but the manifest '",
-           manifest.hash, "': they are of two bundles; compile it again");
-    roles.push_back(role);
-  }
+  runtime::LoadedRoles bundle = runtime::loadRoles(directory);
   ProveOptions limits = options;
   if (!limits.memoryLimit)
-    limits.memoryLimit = manifest.memoryLimit;
-  return prove(manifest, roles, limits);
+    limits.memoryLimit = bundle.manifest.memoryLimit;
+  return prove(bundle.manifest, bundle.roles, limits);
 }
 
 std::string certificateText(const std::string &directory, const Proof &proof) {

@@ -3,8 +3,35 @@
 #include "host/Transport.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace pipemesh::runtime {
+
+std::string packObjection(const std::optional<Objection> &objection) {
+  if (!objection)
+    return "";
+  std::string text(reinterpret_cast<const char *>(&objection->value),
+                   sizeof(objection->value));
+  return text + (objection->gradient ? 'g' : 'l') + objection->buffer;
+}
+
+std::optional<Objection> firstObjection(const std::vector<std::string> &texts) {
+  std::optional<Objection> first;
+  for (size_t rank = 0; rank < texts.size(); ++rank) {
+    const std::string &text = texts[rank];
+    Objection objection;
+    constexpr size_t head = sizeof(objection.value);
+    if (text.size() <= head)
+      continue;
+    objection.rank = static_cast<int64_t>(rank);
+    std::memcpy(&objection.value, text.data(), head);
+    objection.gradient = text[head] == 'g';
+    objection.buffer = text.substr(head + 1);
+    if (!first || objection.before(*first))
+      first = objection;
+  }
+  return first;
+}
 
 void checkParcel(const Parcel &come, const Parcel &wanted, int64_t sender) {
   auto refuse = [&](const auto &...text) {

@@ -56,6 +56,11 @@ struct Objection {
   }
 };
 
+/// An objection as a text that other processes are sent; "" for none.
+std::string packObjection(const std::optional<Objection> &objection);
+/// The one that comes before the others among the texts of all ranks.
+std::optional<Objection> firstObjection(const std::vector<std::string> &texts);
+
 /// A transfer in progress: the channel and the ranks at its ends.
 struct Channel {
   int64_t sender, receiver;

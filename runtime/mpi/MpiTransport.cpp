@@ -345,26 +345,7 @@ std::optional<Objection> MpiTransport::vote(int64_t,
                                             const std::optional<Objection> &own,
                                             const Patience &patience,
                                             uint64_t &waited) {
-  std::string text;
-  if (own) {
-    text.assign(reinterpret_cast<const char *>(&own->value), sizeof(float));
-    text += own->gradient ? 'g' : 'l';
-    text += own->buffer;
-  }
-  std::vector<std::string> all = exchange(text, patience, waited);
-  std::optional<Objection> first;
-  for (int64_t other = 0; other < size; ++other) {
-    if (all[other].empty())
-      continue;
-    Objection objection;
-    objection.rank = other;
-    std::memcpy(&objection.value, all[other].data(), sizeof(float));
-    objection.gradient = all[other][sizeof(float)] == 'g';
-    objection.buffer = all[other].substr(sizeof(float) + 1);
-    if (!first || objection.before(*first))
-      first = objection;
-  }
-  return first;
+  return firstObjection(exchange(packObjection(own), patience, waited));
 }
 
 void MpiTransport::moveToFirst(int64_t from, void *data, uint64_t bytes) {

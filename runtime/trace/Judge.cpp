@@ -2,61 +2,18 @@
 
 #include "trace/Judge.h"
 
-#include "core/File.h"
+#include "core/Roles.h"
 #include "trace/Prove.h"
 
 #include <algorithm>
-#include <dlfcn.h>
-#include <filesystem>
 #include <iomanip>
-#include <memory>
 #include <nlohmann/json.hpp>
 
-namespace fs = std::filesystem;
 using json = nlohmann::ordered_json;
 
 namespace pipemesh::trace {
 
-using runtime::fail;
-using runtime::Manifest;
-using runtime::RoleInfo;
-
 namespace {
-
-/// A bundle's tables; the roles stay loaded.
-struct Loaded {
-  Manifest manifest;
-  std::vector<std::unique_ptr<void, int (*)(void *)>> libraries;
-  std::vector<const pmrt_role *> roles;
-};
-
-Loaded load(const std::string &directory) {
-  std::string path = (fs::path(directory) / "manifest.json").string();
-  if (!fs::exists(path))
-    fail("'", directory,
-         "' is not a bundle: it has no manifest.json; name a "
-         "folder written by pmc");
-  Loaded loaded;
-  loaded.manifest =
-      runtime::parseManifest(runtime::readTextFile(path, "manifest"), path);
-  for (const RoleInfo &info : loaded.manifest.roles) {
-    fs::path file = fs::absolute(fs::path(directory) / info.file);
-    void *library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-      fail("cannot load '", file.string(), "': ", dlerror());
-    loaded.libraries.emplace_back(library, &dlclose);
-    const auto *role =
-        static_cast<const pmrt_role *>(dlsym(library, PMRT_ROLE_SYMBOL));
-    if (!role)
-      fail("'", file.string(), "' has no symbol ", PMRT_ROLE_SYMBOL);
-    if (role->abi_version != PMRT_ABI_VERSION)
-      fail("'", file.string(), "' has ABI version ", role->abi_version,
-           ", but this release reads ", PMRT_ABI_VERSION,
-           "; compile the bundle again");
-    loaded.roles.push_back(role);
-  }
-  return loaded;
-}
 
 /// "ranks 0, 2 and 4".
 std::string ranksText(const std::vector<size_t> &ranks) {
@@ -138,7 +95,7 @@ Verdict judgeTrace(const std::string &directory,
   Refusals refusals;
   Verdict verdict;
   try {
-    Loaded loaded = load(bundle);
+    runtime::LoadedRoles loaded = runtime::loadRoles(bundle);
     Facts facts =
         proveTrace(directory, loaded.manifest, loaded.roles, refusals);
     json result = {{"proved", refusals.empty()}};

@@ -9,6 +9,7 @@ with each of them.
 
 import contextlib
 import json
+import math
 import os
 import struct
 import subprocess
@@ -22,6 +23,7 @@ LONG = bool(os.environ.get("PIPEMESH_LONG_TESTS"))
 GPU = bool(os.environ.get("PIPEMESH_GPU"))
 LIBRARIES = os.path.join(harness.BUILD, "lib", "cuda-standin")
 STRATEGIES = ["", "tp=2", "dp=2,pp=2,tp=2,mb=2", "dp=2,zero=1,mb=2",
+              "dp=2,zero=3,mb=2",
               "tp=2,sp=1", "pp=2,mb=4,schedule=zb-v",
               "pp=2,mb=4,schedule=interleaved-1f1b,chunks=2",
               "pp=2,mb=8,schedule=looped-bfs,chunks=2",
@@ -34,14 +36,25 @@ CASES = ([(model, strategy) for model in harness.MODELS for strategy in STRATEGI
          if LONG else COVERING)
 
 
-# Each rank sends two halves of its block, in two parts of a permute.
-MOVED_ROWS = """
+# Values that move: two halves of each block, in two parts of a permute; from a cut of
+# one dimension to a cut of another one, with sizes that divide and that do not, with
+# dimensions in front, between and behind, in both orders.
+MOVES = [("8x16", '{"d"}, {}', "2x4x16", '{}, {"d"}, {}'),
+         ("8x12", '{"d"}, {}', "8x12", '{}, {"d"}'),
+         ("10x6", '{"d"}, {}', "10x6", '{}, {"d"}'),
+         ("6x10", '{}, {"d"}', "6x10", '{"d"}, {}'),
+         ("2x8x3x12x2", '{}, {"d"}, {}, {}, {}', "2x8x3x12x2",
+          '{}, {}, {}, {"d"}, {}'),
+         ("3x7x2x5", '{}, {}, {}, {"d"}', "3x7x2x5", '{}, {"d"}, {}, {}'),
+         # Rows of several dimensions, whole again, and short last blocks.
+         ("3x7x2", '{}, {"d"}, {}', "3x7x2", "{}, {}, {}")]
+MOVE = """
 pm.mesh @mesh = [<"d", spatial = 4>]
-func.func @main(%x: tensor<8x16xf32> {pm.sharding = #pm.sharding<@mesh, [{"d"}, {}]>})
-    -> (tensor<2x4x16xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {"d"}, {}]>}) {
-  %r = stablehlo.reshape %x : (tensor<8x16xf32>) -> tensor<2x4x16xf32>
-  %y = stablehlo.add %r, %r : tensor<2x4x16xf32>
-  return %y : tensor<2x4x16xf32>
+func.func @main(%x: tensor<FROMxf32> {pm.sharding = #pm.sharding<@mesh, [CUT]>})
+    -> (tensor<TOxf32> {pm.sharding = #pm.sharding<@mesh, [OTHER]>}) {
+  %r = stablehlo.reshape %x : (tensor<FROMxf32>) -> tensor<TOxf32>
+  %y = stablehlo.add %r, %r : tensor<TOxf32>
+  return %y : tensor<TOxf32>
 }
 """
 
@@ -192,20 +205,25 @@ class CudaProgram(harness.EndToEndTest):
                 else:
                     self.assertEqual(result.stderr, "")
 
-    def test_rows_move_in_the_parts_of_a_permute(self):
-        module, inputs = self.path("rows.mlir"), self.path("in.safetensors")
-        with open(module, "w") as file:
-            file.write(MOVED_ROWS)
-        tensor_file.write(inputs, [("arg0", "F32", [8, 16],
-                                    struct.pack("<128f", *range(128)))])
-        bundle, outputs = self.path("rows"), self.path("out.safetensors")
-        harness.succeed("pmc", module, "--backend=cuda", "-o", bundle)
-        with self.standins():
-            harness.succeed("pmrun", bundle, f"--inputs={inputs}",
-                            f"--outputs={outputs}", "--quiet")
-        self.assertEqual(list(tensor_file.read(outputs)["out0"].values()),
-                         [2.0 * i for i in range(128)])
-        self.prove(bundle)
+    def test_values_move_to_other_ranks(self):
+        module, inputs = self.path("move.mlir"), self.path("in.safetensors")
+        bundle, outputs = self.path("move"), self.path("out.safetensors")
+        for source, cut, target, other in MOVES:
+            with self.subTest(f"{source} [{cut}] -> {target} [{other}]"):
+                text = MOVE.replace("FROM", source).replace("TO", target)
+                with open(module, "w") as file:
+                    file.write(text.replace("CUT", cut).replace("OTHER", other))
+                shape = [int(size) for size in source.split("x")]
+                values = range(math.prod(shape))
+                tensor_file.write(inputs, [("arg0", "F32", shape, struct.pack(
+                    f"<{len(values)}f", *values))])
+                harness.succeed("pmc", module, "--backend=cuda", "-o", bundle)
+                with self.standins():
+                    harness.succeed("pmrun", bundle, f"--inputs={inputs}",
+                                    f"--outputs={outputs}", "--quiet")
+                self.assertEqual(list(tensor_file.read(outputs)["out0"].values()),
+                                 [2.0 * value for value in values])
+                self.prove(bundle)
 
     def test_a_bundle_for_gpus_says_so(self):
         bundle = self.compile("gpt2", "")
