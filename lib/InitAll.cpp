@@ -8,13 +8,14 @@
 #include "pipemesh/Dialect/PMRT/PMRT.h"
 #include "pipemesh/Dialect/SDY/SDY.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
-#include "pipemesh/Lower/Passes.h"
-#include "pipemesh/Lower/Cuda/Passes.h"
-#include "pipemesh/Lower/Kernels/Passes.h"
 #include "pipemesh/Differentiate/Differentiate.h"
 #include "pipemesh/Differentiate/Passes.h"
 #include "pipemesh/Import/Passes.h"
+#include "pipemesh/Lower/Cuda/Passes.h"
+#include "pipemesh/Lower/Kernels/Passes.h"
+#include "pipemesh/Lower/Passes.h"
 #include "pipemesh/Pipeline/Passes.h"
+#include "pipemesh/Precision/Passes.h"
 #include "pipemesh/Shard/Models.h"
 #include "pipemesh/Shard/Passes.h"
 
@@ -37,6 +38,7 @@ void pipemesh::registerAllPasses() {
   registerPipemeshImportPasses();
   registerPipemeshPipelinePasses();
   registerPipelinePipelines();
+  registerPipemeshPrecisionPasses();
   registerPipemeshShardPasses();
   registerShardPipelines();
 }

@@ -59,19 +59,24 @@ static std::optional<std::pair<int64_t, bool>> matrix(Dim outer, Dim inner) {
   return std::nullopt;
 }
 
-std::optional<GemmLayout>
-pipemesh::computeGemmLayout(stablehlo::DotGeneralOp dot) {
-  auto numbers = dot.getDotDimensionNumbers();
-  auto lhs = denseDims(cast<RankedTensorType>(dot.getLhs().getType()));
-  auto rhs = denseDims(cast<RankedTensorType>(dot.getRhs().getType()));
-  auto out = denseDims(cast<RankedTensorType>(dot.getResult().getType()));
-  ArrayRef<int64_t> lhsBatch = numbers.getLhsBatchingDimensions();
-  ArrayRef<int64_t> rhsBatch = numbers.getRhsBatchingDimensions();
+namespace {
+/// The dimensions of a product, which its result has in the order of a
+/// dot_general's.
+struct ProductDims {
+  ArrayRef<int64_t> lhsBatch, rhsBatch, lhsContracting, rhsContracting;
+};
+} // namespace
+
+static std::optional<GemmLayout> layOut(Value left, Value right, Value result,
+                                        const ProductDims &numbers) {
+  auto lhs = denseDims(cast<RankedTensorType>(left.getType()));
+  auto rhs = denseDims(cast<RankedTensorType>(right.getType()));
+  auto out = denseDims(cast<RankedTensorType>(result.getType()));
+  ArrayRef<int64_t> lhsBatch = numbers.lhsBatch, rhsBatch = numbers.rhsBatch;
 
   // Pairs of contracted dimensions in the order in which the left one lies.
   SmallVector<std::pair<int64_t, int64_t>> contracted;
-  for (auto [l, r] : llvm::zip(numbers.getLhsContractingDimensions(),
-                               numbers.getRhsContractingDimensions()))
+  for (auto [l, r] : llvm::zip(numbers.lhsContracting, numbers.rhsContracting))
     contracted.push_back({l, r});
   llvm::sort(contracted);
 
@@ -94,12 +99,10 @@ pipemesh::computeGemmLayout(stablehlo::DotGeneralOp dot) {
   };
   SmallVector<Dim> lhsFree, rhsFree, lhsK, rhsK;
   for (auto [i, dim] : llvm::enumerate(lhs))
-    if (!isOneOf(lhsBatch, i) &&
-        !isOneOf(numbers.getLhsContractingDimensions(), i))
+    if (!isOneOf(lhsBatch, i) && !isOneOf(numbers.lhsContracting, i))
       lhsFree.push_back(dim);
   for (auto [i, dim] : llvm::enumerate(rhs))
-    if (!isOneOf(rhsBatch, i) &&
-        !isOneOf(numbers.getRhsContractingDimensions(), i))
+    if (!isOneOf(rhsBatch, i) && !isOneOf(numbers.rhsContracting, i))
       rhsFree.push_back(dim);
   for (auto [l, r] : contracted) {
     lhsK.push_back(lhs[l]);
@@ -134,4 +137,20 @@ pipemesh::computeGemmLayout(stablehlo::DotGeneralOp dot) {
   layout.lda = std::max<int64_t>(layout.lda, 1);
   layout.ldb = std::max<int64_t>(layout.ldb, 1);
   return layout;
+}
+
+std::optional<GemmLayout>
+pipemesh::computeGemmLayout(stablehlo::DotGeneralOp dot) {
+  auto numbers = dot.getDotDimensionNumbers();
+  return layOut(dot.getLhs(), dot.getRhs(), dot.getResult(),
+                {numbers.getLhsBatchingDimensions(),
+                 numbers.getRhsBatchingDimensions(),
+                 numbers.getLhsContractingDimensions(),
+                 numbers.getRhsContractingDimensions()});
+}
+
+std::optional<GemmLayout> pipemesh::computeGemmLayout(pmrt::ProductOp product) {
+  return layOut(
+      product.getLhs(), product.getRhs(), product.getResult(),
+      {{}, {}, product.getLhsContracting(), product.getRhsContracting()});
 }

@@ -3,6 +3,7 @@
 #ifndef PIPEMESH_LIB_LOWER_GEMMLAYOUT_H
 #define PIPEMESH_LIB_LOWER_GEMMLAYOUT_H
 
+#include "pipemesh/Dialect/PMRT/PMRT.h"
 #include "pipemesh/Dialect/StableHLO/StableHLO.h"
 #include <optional>
 
@@ -19,9 +20,10 @@ struct GemmLayout {
 /// The number of batch dimensions that a GEMM instruction can loop over.
 inline constexpr unsigned kMaxBatchDims = 4;
 
-/// The layout of a dot_general over dense row-major operands; nothing when the
+/// The layout of a product over dense row-major operands; nothing when the
 /// dimensions of an operand do not collapse to batches of one matrix.
 std::optional<GemmLayout> computeGemmLayout(stablehlo::DotGeneralOp dot);
+std::optional<GemmLayout> computeGemmLayout(pmrt::ProductOp product);
 
 } // namespace pipemesh
 

@@ -35,10 +35,10 @@ public:
     for (const FinalCopy &copy : storage.getFinalCopies())
       pmrt::CopyOp::create(
           builder, copy.value.getLoc(),
-          builder.getArrayAttr({place(copy.value, Access::Read),
-                                PlaceAttr::get(builder.getContext(),
-                                               Access::Write, copy.buffer, 0,
-                                               byteSizeOf(copy.value.getType()))}));
+          builder.getArrayAttr(
+              {place(copy.value, Access::Read),
+               PlaceAttr::get(builder.getContext(), Access::Write, copy.buffer,
+                              0, byteSizeOf(copy.value.getType()))}));
     return success();
   }
 
@@ -60,6 +60,8 @@ private:
       return lowerChoice(op);
     if (auto dot = dyn_cast<stablehlo::DotGeneralOp>(op))
       return lowerGemm(dot);
+    if (auto product = dyn_cast<pmrt::ProductOp>(op))
+      return lowerGemm(product);
     if (auto fused = dyn_cast<pmrt::FusedOp>(op))
       lowerKernel(fused);
     else if (auto reduce = dyn_cast<pm::AllReduceOp>(op))
@@ -91,9 +93,9 @@ private:
     addCopies(op);
     Block &cond = op.getCond().front();
     auto condition = place(cond.getTerminator()->getOperand(0), Access::Read);
-    auto made = pmrt::WhileOp::create(builder, op.getLoc(),
-                                      builder.getArrayAttr({condition}),
-                                      op->getAttrOfType<IntegerAttr>(kTripsAttr));
+    auto made = pmrt::WhileOp::create(
+        builder, op.getLoc(), builder.getArrayAttr({condition}),
+        op->getAttrOfType<IntegerAttr>(kTripsAttr));
     return failure(failed(lowerRegion(cond, made.getCond())) ||
                    failed(lowerRegion(op.getBody().front(), made.getBody())));
   }
@@ -101,9 +103,10 @@ private:
   /// The false branch of an `if` has the number 0.
   LogicalResult lowerChoice(Operation &op) {
     Value index = op.getOperand(0);
-    auto made = pmrt::CaseOp::create(
-        builder, op.getLoc(), builder.getArrayAttr({place(index, Access::Read)}),
-        getElementTypeOrSelf(index), op.getNumRegions());
+    auto made =
+        pmrt::CaseOp::create(builder, op.getLoc(),
+                             builder.getArrayAttr({place(index, Access::Read)}),
+                             getElementTypeOrSelf(index), op.getNumRegions());
     bool isIf = isa<stablehlo::IfOp>(op);
     for (unsigned i = 0; i < op.getNumRegions(); ++i) {
       Region &branch = op.getRegion(isIf ? 1 - i : i);
@@ -124,10 +127,9 @@ private:
       const Root &from = storage.getRoot(copy.from);
       const Root &to = storage.getRoot(copy.to);
       if (from.bytes > 0)
-        pmrt::CopyOp::create(
-            builder, op->getLoc(),
-            builder.getArrayAttr(
-                {place(from, Access::Read), place(to, Access::Write)}));
+        pmrt::CopyOp::create(builder, op->getLoc(),
+                             builder.getArrayAttr({place(from, Access::Read),
+                                                   place(to, Access::Write)}));
     }
   }
 
@@ -148,34 +150,43 @@ private:
                          builder.getArrayAttr(places));
   }
 
-  LogicalResult lowerGemm(stablehlo::DotGeneralOp dot) {
+  template <typename OpTy> LogicalResult lowerGemm(OpTy dot) {
     auto type = cast<RankedTensorType>(dot.getResult().getType());
     auto layout = computeGemmLayout(dot);
     if (!layout)
-      return dot.emitOpError("is no batched matrix product over dense operands; "
-                             "run pm-prepare-gemms first");
-    if (!type.getElementType().isF32() ||
-        getElementTypeOrSelf(dot.getLhs()) != type.getElementType() ||
-        getElementTypeOrSelf(dot.getRhs()) != type.getElementType())
-      return dot.emitOpError("computes ")
-             << type << ", but the host backend multiplies matrices of f32 only";
+      return dot.emitOpError(
+          "is no batched matrix product over dense operands; "
+          "run pm-prepare-gemms first");
+    Type element = getElementTypeOrSelf(dot.getLhs());
+    Type result = type.getElementType();
     bool accumulate = dot->hasAttr(kAccumulateAttr);
     SmallVector<Attribute> places = {
         place(dot.getLhs(), Access::Read), place(dot.getRhs(), Access::Read),
-        place(dot.getResult(),
-              accumulate ? Access::ReadWrite : Access::Write)};
+        place(dot.getResult(), accumulate ? Access::ReadWrite : Access::Write)};
     if (layout->k == 0) {
       if (!accumulate)
         pmrt::ZeroOp::create(builder, dot.getLoc(),
                              builder.getArrayAttr({places[2]}));
       return success();
     }
+    Value bias, before;
+    bool hasGelu = false;
+    if constexpr (std::is_same_v<OpTy, pmrt::ProductOp>) {
+      bias = dot.getBias(), before = dot.getBefore();
+      hasGelu = dot.getGelu();
+      if (bias)
+        places.push_back(place(bias, Access::Read));
+      if (before)
+        places.push_back(place(before, Access::Write));
+    }
     int64_t leading[] = {layout->lda, layout->ldb, layout->ldc};
     int64_t trans[] = {layout->transA, layout->transB};
-    pmrt::GemmOp::create(builder, dot.getLoc(), builder.getArrayAttr(places),
-                         layout->m, layout->n, layout->k, leading, trans,
-                         layout->batch, layout->strideA, layout->strideB,
-                         layout->strideC, type.getElementType(), accumulate);
+    pmrt::GemmOp::create(
+        builder, dot.getLoc(), builder.getArrayAttr(places), layout->m,
+        layout->n, layout->k, leading, trans, layout->batch, layout->strideA,
+        layout->strideB, layout->strideC, element,
+        result == element ? TypeAttr() : TypeAttr::get(result), accumulate,
+        /*bias=*/bool(bias), hasGelu, /*before=*/bool(before));
     return success();
   }
 
@@ -193,10 +204,11 @@ private:
           place(result, Access::ReadWrite));
     }
     for (auto &[type, places] : byType)
-      pmrt::AllReduceOp::create(
-          builder, reduce.getLoc(), pm::stringifyReductionKind(reduce.getKind()),
-          reduce.getAxes(), builder.getArrayAttr(places), type,
-          /*event=*/nullptr);
+      pmrt::AllReduceOp::create(builder, reduce.getLoc(),
+                                pm::stringifyReductionKind(reduce.getKind()),
+                                reduce.getAxes(), builder.getArrayAttr(places),
+                                type,
+                                /*event=*/nullptr);
   }
 
   /// How a block and the whole lie in memory, when they are joined along `dim`.
@@ -272,8 +284,7 @@ private:
   OpBuilder &builder;
 };
 
-struct LowerToRuntime
-    : pipemesh::impl::LowerToRuntimeBase<LowerToRuntime> {
+struct LowerToRuntime : pipemesh::impl::LowerToRuntimeBase<LowerToRuntime> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     ProgramBuffers buffers(module);
@@ -342,8 +353,8 @@ LogicalResult LowerToRuntime::lowerRole(pm::RoleOp role,
   OpBuilder builder(&getContext());
   builder.setInsertionPointToEnd(getOperation().getBody());
   auto lowered = pmrt::RoleOp::create(
-      builder, role.getLoc(),
-      "role_" + std::to_string(role.getPipelineRank()), 0, 0, 0);
+      builder, role.getLoc(), "role_" + std::to_string(role.getPipelineRank()),
+      0, 0, 0);
   builder.createBlock(&lowered.getBody());
 
   int64_t offset = 0;
@@ -364,9 +375,9 @@ LogicalResult LowerToRuntime::lowerRole(pm::RoleOp role,
       place = placed[alias->second].getOffset();
     else
       offset += alignUp(stride * slots);
-    placed[name] = pmrt::BufferOp::create(builder, buffer.getLoc(),
-                                          buffer.getSymName(), place, bytes,
-                                          slots, stride, buffer.getType());
+    placed[name] =
+        pmrt::BufferOp::create(builder, buffer.getLoc(), buffer.getSymName(),
+                               place, bytes, slots, stride, buffer.getType());
     if (buffers.accumulates(buffer) && program.isWrittenPerMicroBatch(name))
       accumulators.push_back(name);
   }
@@ -379,18 +390,18 @@ LogicalResult LowerToRuntime::lowerRole(pm::RoleOp role,
       pmrt::ZeroOp::create(
           builder, role.getLoc(),
           builder.getArrayAttr({PlaceAttr::get(
-              builder.getContext(), Access::Write, cast<FlatSymbolRefAttr>(name),
-              0, placed[name].getBytes())}));
+              builder.getContext(), Access::Write,
+              cast<FlatSymbolRefAttr>(name), 0, placed[name].getBytes())}));
   };
 
   bool zeroed = accumulators.empty();
   for (size_t i = 0; i < storages.size(); ++i) {
     func::FuncOp function = program.getFragments()[i];
-    auto fragment = function->getAttrOfType<pm::FragmentAttr>(pm::kFragmentAttr);
-    auto body = pmrt::BodyOp::create(builder, function.getLoc(),
-                                     function.getSymName(),
-                                     pm::stringifyFragmentKind(fragment.getKind()),
-                                     fragment.getStage());
+    auto fragment =
+        function->getAttrOfType<pm::FragmentAttr>(pm::kFragmentAttr);
+    auto body = pmrt::BodyOp::create(
+        builder, function.getLoc(), function.getSymName(),
+        pm::stringifyFragmentKind(fragment.getKind()), fragment.getStage());
     OpBuilder::InsertionGuard guard(builder);
     builder.createBlock(&body.getBody());
     if (!zeroed && fragment.getKind() == pm::FragmentKind::Prologue) {
@@ -402,8 +413,8 @@ LogicalResult LowerToRuntime::lowerRole(pm::RoleOp role,
   }
   // Accumulators begin each step at zero even where there is no prologue.
   if (!zeroed) {
-    auto body = pmrt::BodyOp::create(builder, role.getLoc(), "zero_accumulators",
-                                     "prologue", 0);
+    auto body = pmrt::BodyOp::create(builder, role.getLoc(),
+                                     "zero_accumulators", "prologue", 0);
     {
       OpBuilder::InsertionGuard guard(builder);
       builder.createBlock(&body.getBody());

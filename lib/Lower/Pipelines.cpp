@@ -1,17 +1,21 @@
 //===- Pipelines.cpp - the named pipelines of this phase ------------------===//
 
-#include "pipemesh/Lower/Kernels/Passes.h"
-#include "pipemesh/Lower/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "pipemesh/Lower/Kernels/Passes.h"
+#include "pipemesh/Lower/Passes.h"
 
 using namespace mlir;
 using namespace pipemesh;
 
-void pipemesh::buildKernelPipeline(OpPassManager &manager) {
+void pipemesh::buildKernelPipeline(OpPassManager &manager, Backend backend) {
   manager.addNestedPass<func::FuncOp>(createPrepareLoops());
-  manager.addNestedPass<func::FuncOp>(createPrepareGemms());
+  PrepareGemmsOptions products;
+  products.halfPrecision = backend == Backend::Cuda;
+  manager.addNestedPass<func::FuncOp>(createPrepareGemms(products));
   manager.addPass(createMaterializeAccumulation());
+  if (backend == Backend::Cuda)
+    manager.addNestedPass<func::FuncOp>(createFuseEpilogues());
   manager.addNestedPass<func::FuncOp>(createFuseKernels());
   manager.addPass(createVerifyKernels());
 }
@@ -27,10 +31,20 @@ void pipemesh::buildRuntimePipeline(OpPassManager &manager,
 }
 
 void pipemesh::registerLowerPipelines() {
-  PassPipelineRegistration<>(
+  struct KernelOptions : PassPipelineOptions<KernelOptions> {
+    Option<Backend> backend{
+        *this, "backend", llvm::cl::desc("what runs the program"),
+        llvm::cl::init(Backend::Host),
+        llvm::cl::values(
+            clEnumValN(Backend::Host, "host", "processors of machines"),
+            clEnumValN(Backend::Cuda, "cuda", "NVIDIA's GPUs"))};
+  };
+  PassPipelineRegistration<KernelOptions>(
       "pm-kernel-pipeline",
       "From a scheduled program to fragments of kernels and matrix products",
-      buildKernelPipeline);
+      [](OpPassManager &manager, const KernelOptions &options) {
+        buildKernelPipeline(manager, options.backend);
+      });
   PassPipelineRegistration<>(
       "pm-runtime-pipeline", "From kernels to the runtime program",
       [](OpPassManager &manager) { buildRuntimePipeline(manager); });

@@ -1,9 +1,10 @@
 //===- PrepareGemms.cpp - pm-prepare-gemms --------------------------------===//
 
 #include "GemmLayout.h"
-#include "pipemesh/Dialect/StableHLO/TensorBuilder.h"
-#include "pipemesh/Lower/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "pipemesh/Dialect/StableHLO/TensorBuilder.h"
+#include "pipemesh/Lower/Kernels/LibraryProduct.h"
+#include "pipemesh/Lower/Passes.h"
 
 namespace pipemesh {
 #define GEN_PASS_DEF_PREPAREGEMMS
@@ -33,13 +34,14 @@ static SmallVector<int64_t> range(int64_t begin, int64_t end) {
   return llvm::to_vector(llvm::seq(begin, end));
 }
 
-/// The host multiplies float32. Half precision has few bits, so its products are
-/// the same in float32, and are added up there.
+static bool isHalf(Value value) {
+  Type type = TensorBuilder::typeOf(value).getElementType();
+  return type.isBF16() || type.isF16();
+}
+
+/// The host multiplies float32. Half precision has few bits, so its products
+/// are the same in float32, and are added up there.
 static void widenHalfPrecision(stablehlo::DotGeneralOp dot) {
-  auto isHalf = [](Value value) {
-    Type type = TensorBuilder::typeOf(value).getElementType();
-    return type.isBF16() || type.isF16();
-  };
   Type resultType = TensorBuilder::typeOf(dot.getResult()).getElementType();
   bool isSingleResult = resultType.isF32();
   if (!isHalf(dot.getLhs()) || !isHalf(dot.getRhs()) ||
@@ -62,13 +64,16 @@ static void widenHalfPrecision(stablehlo::DotGeneralOp dot) {
 
 namespace {
 struct PrepareGemms : pipemesh::impl::PrepareGemmsBase<PrepareGemms> {
+  using Base = pipemesh::impl::PrepareGemmsBase<PrepareGemms>;
+  using Base::Base;
+
   void runOnOperation() override {
     SmallVector<stablehlo::DotGeneralOp> dots;
     getOperation().walk([&](stablehlo::DotGeneralOp dot) {
-      widenHalfPrecision(dot);
-      Type type = TensorBuilder::typeOf(dot.getLhs()).getElementType();
+      if (!halfPrecision || !isLibraryProduct(dot))
+        widenHalfPrecision(dot);
       // Others are fused kernels, which take any order of dimensions.
-      if (type.isF32() && !computeGemmLayout(dot))
+      if (isLibraryProduct(dot) && !computeGemmLayout(dot))
         dots.push_back(dot);
     });
     for (stablehlo::DotGeneralOp dot : dots) {
@@ -77,15 +82,18 @@ struct PrepareGemms : pipemesh::impl::PrepareGemmsBase<PrepareGemms> {
       auto numbers = dot.getDotDimensionNumbers();
       int64_t batch = numbers.getLhsBatchingDimensions().size();
       int64_t contracted = numbers.getLhsContractingDimensions().size();
-      Value lhs = toCanonical(b, dot.getLhs(), numbers.getLhsBatchingDimensions(),
-                              numbers.getLhsContractingDimensions());
-      Value rhs = toCanonical(b, dot.getRhs(), numbers.getRhsBatchingDimensions(),
-                              numbers.getRhsContractingDimensions());
+      Value lhs =
+          toCanonical(b, dot.getLhs(), numbers.getLhsBatchingDimensions(),
+                      numbers.getLhsContractingDimensions());
+      Value rhs =
+          toCanonical(b, dot.getRhs(), numbers.getRhsBatchingDimensions(),
+                      numbers.getRhsContractingDimensions());
       int64_t lhsRank = TensorBuilder::typeOf(lhs).getRank();
       int64_t rhsRank = TensorBuilder::typeOf(rhs).getRank();
       Value result = b.dot(lhs, rhs, range(0, batch), range(0, batch),
                            range(lhsRank - contracted, lhsRank),
                            range(rhsRank - contracted, rhsRank));
+      result.setType(dot.getResult().getType());
       result.getDefiningOp()->setDiscardableAttrs(
           dot->getDiscardableAttrDictionary());
       dot.getResult().replaceAllUsesWith(result);

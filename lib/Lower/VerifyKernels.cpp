@@ -3,10 +3,10 @@
 #include "ControlFlow.h"
 #include "GemmLayout.h"
 #include "UniformConditions.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Dialect/PMRT/PMRT.h"
 #include "pipemesh/Lower/Passes.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace pipemesh {
 #define GEN_PASS_DEF_VERIFYKERNELS
@@ -42,8 +42,10 @@ struct VerifyKernels : pipemesh::impl::VerifyKernelsBase<VerifyKernels> {
   }
 
   static LogicalResult verify(Operation &op) {
-    if (auto dot = dyn_cast<stablehlo::DotGeneralOp>(op))
-      return computeGemmLayout(dot)
+    auto dot = dyn_cast<stablehlo::DotGeneralOp>(op);
+    auto product = dyn_cast<pmrt::ProductOp>(op);
+    if (dot || product)
+      return (dot ? computeGemmLayout(dot) : computeGemmLayout(product))
                  ? success()
                  : op.emitOpError("is no batched matrix product over dense "
                                   "operands; run pm-prepare-gemms first");
@@ -51,8 +53,9 @@ struct VerifyKernels : pipemesh::impl::VerifyKernelsBase<VerifyKernels> {
             pm::AllGatherOp, pm::ReduceScatterOp, pm::AllToAllOp,
             pm::CollectivePermuteOp, func::ReturnOp, stablehlo::ReturnOp>(op))
       return success();
-    return op.emitOpError("may not stand in a fragment of the kernel level; run "
-                          "pm-fuse-kernels");
+    return op.emitOpError(
+        "may not stand in a fragment of the kernel level; run "
+        "pm-fuse-kernels");
   }
 };
 } // namespace

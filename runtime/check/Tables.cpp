@@ -38,15 +38,15 @@ Tables::Tables(const Manifest &manifest,
     : manifest(manifest),
       microBatches(static_cast<uint32_t>(manifest.mesh.microBatches())) {
   if (given.size() != manifest.roles.size())
-    refuse("tables", "there are ", given.size(), " roles, but the manifest has ",
-           manifest.roles.size());
+    refuse("tables", "there are ", given.size(),
+           " roles, but the manifest has ", manifest.roles.size());
   int64_t stages = 1;
   for (const Axis &axis : manifest.mesh.getAxes())
     if (axis.kind == AxisKind::Stage)
       stages *= axis.size;
   if (stages != static_cast<int64_t>(given.size()))
-    refuse("tables", "there are ", given.size(), " roles for a mesh of ", stages,
-           " stages");
+    refuse("tables", "there are ", given.size(), " roles for a mesh of ",
+           stages, " stages");
   for (size_t i = 0; i < given.size(); ++i)
     roles.push_back({*given[i], manifest.roles[i], static_cast<uint32_t>(i)});
 }
@@ -100,7 +100,9 @@ private:
   void checkCollective(const pmrt_instruction &instruction) const;
   void checkAllToAll(const pmrt_instruction &instruction) const;
   void checkPermute(const pmrt_instruction &instruction) const;
-  void checkType(const pmrt_instruction &instruction, uint32_t dtype) const;
+  /// Operands from `first` on, up to `last`, are of a type.
+  void checkType(const pmrt_instruction &instruction, uint32_t dtype,
+                 uint32_t first = 0, uint32_t last = UINT32_MAX) const;
   void fills(const pmrt_instruction &instruction, uint32_t operand,
              uint64_t elements, uint64_t size) const;
 
@@ -130,13 +132,12 @@ void RoleCheck::checkBuffers() {
   if (table.arena_bytes > mostBytes)
     wrong("has an arena of ", table.arena_bytes, " bytes");
   if (table.arena_bytes > role.info.arenaBytes)
-    wrong("has an arena of ", table.arena_bytes,
-          " bytes, but in the manifest ", role.info.arenaBytes);
+    wrong("has an arena of ", table.arena_bytes, " bytes, but in the manifest ",
+          role.info.arenaBytes);
   if (table.scratch_offset > table.arena_bytes ||
       table.scratch_bytes > table.arena_bytes - table.scratch_offset)
-    wrong("has scratch up to byte ",
-          table.scratch_offset + table.scratch_bytes, " of an arena of ",
-          table.arena_bytes);
+    wrong("has scratch up to byte ", table.scratch_offset + table.scratch_bytes,
+          " of an arena of ", table.arena_bytes);
   if (table.num_buffers != role.info.buffers.size())
     wrong("has ", table.num_buffers, " buffers, but the manifest ",
           role.info.buffers.size());
@@ -155,8 +156,7 @@ void RoleCheck::checkBuffers() {
             info.bytes);
     if (buffer.slots < 1)
       wrong("buffer '", buffer.name, "' has no slots");
-    uint64_t end =
-        product(buffer.slots - 1, buffer.slot_stride) + buffer.bytes;
+    uint64_t end = product(buffer.slots - 1, buffer.slot_stride) + buffer.bytes;
     if (buffer.offset > table.arena_bytes ||
         end > table.arena_bytes - buffer.offset)
       wrong("buffer '", buffer.name, "' ends at byte ", buffer.offset + end,
@@ -201,11 +201,10 @@ void RoleCheck::checkPlaces() {
   for (uint32_t i : order) {
     const pmrt_buffer &buffer = table.buffers[i], &before = table.buffers[last];
     if (buffer.offset < end) {
-      bool same = buffer.offset == before.offset &&
-                  buffer.bytes == before.bytes &&
-                  buffer.slots == before.slots &&
-                  (buffer.slots == 1 ||
-                   buffer.slot_stride == before.slot_stride);
+      bool same =
+          buffer.offset == before.offset && buffer.bytes == before.bytes &&
+          buffer.slots == before.slots &&
+          (buffer.slots == 1 || buffer.slot_stride == before.slot_stride);
       auto lives = [&](uint32_t other) {
         BufferKind kind = role.info.buffers[other].kind;
         return kind == BufferKind::Input || kind == BufferKind::State;
@@ -298,7 +297,8 @@ void RoleCheck::checkBounds(const pmrt_operand &operand,
 
 /// What an instruction does with each of its operands.
 void RoleCheck::checkAccess(const pmrt_instruction &instruction) const {
-  constexpr uint32_t reads = PMRT_READ, writes = PMRT_WRITE, both = reads | writes;
+  constexpr uint32_t reads = PMRT_READ, writes = PMRT_WRITE,
+                     both = reads | writes;
   std::vector<uint32_t> wanted;
   switch (instruction.opcode) {
   case PMRT_OP_GEMM:
@@ -383,26 +383,47 @@ void RoleCheck::checkOverlaps(const pmrt_instruction &instruction) const {
 
 void RoleCheck::checkGemm(const pmrt_instruction &instruction) const {
   const auto &gemm = *static_cast<const pmrt_gemm *>(instruction.descriptor);
-  bool isKnown = gemm.dtype == PMRT_F32 ||
-                 (table.device && (gemm.dtype == PMRT_F64 ||
-                                   gemm.dtype == PMRT_F16 || gemm.dtype == PMRT_BF16));
+  bool isKnown =
+      gemm.dtype == PMRT_F32 ||
+      (table.device && (gemm.dtype == PMRT_F64 || gemm.dtype == PMRT_F16 ||
+                        gemm.dtype == PMRT_BF16));
   if (!isKnown)
-    here("tables", "multiplies matrices of ", dtypeText(gemm.dtype), ", but the ",
+    here("tables", "multiplies matrices of ", dtypeText(gemm.dtype),
+         ", but the ",
          table.device ? "cuda backend has f32, f64, f16 and bf16"
                       : "host backend has f32");
-  uint64_t size = elementBytes(gemm.dtype);
-  uint32_t epilogues =
-      table.device ? PMRT_EPILOGUE_BIAS | PMRT_EPILOGUE_GELU : 0;
+  bool widens = (gemm.dtype == PMRT_F16 || gemm.dtype == PMRT_BF16) &&
+                gemm.result_dtype == PMRT_F32;
+  if (gemm.result_dtype != gemm.dtype && !widens)
+    here("tables", "multiplies matrices of ", dtypeText(gemm.dtype), " to ",
+         dtypeText(gemm.result_dtype),
+         "; half precision may give f32, other types "
+         "only themselves");
+  uint64_t resultSize = elementBytes(gemm.result_dtype);
+  uint32_t epilogues = table.device ? PMRT_EPILOGUE_BIAS | PMRT_EPILOGUE_GELU |
+                                          PMRT_EPILOGUE_BEFORE
+                                    : 0;
   if (gemm.epilogue & ~epilogues)
     here("tables", "has the unknown epilogue ", gemm.epilogue);
   bool hasBias = gemm.epilogue & PMRT_EPILOGUE_BIAS;
-  if (instruction.num_operands != (hasBias ? 4u : 3u))
+  bool keepsBefore = gemm.epilogue & PMRT_EPILOGUE_BEFORE;
+  uint32_t operands = 3u + hasBias + keepsBefore;
+  if (instruction.num_operands != operands)
     here("tables", "has ", instruction.num_operands, " operands, not ",
-         hasBias ? 4 : 3);
+         operands);
+  if (keepsBefore && !(gemm.epilogue & PMRT_EPILOGUE_GELU))
+    here("tables", "keeps the argument of GELU, which it does not compute");
+  if (keepsBefore && gemm.ldc % 8)
+    here("tables", "keeps the argument of GELU in rows ", gemm.ldc,
+         " elements apart, which is no multiple of 8");
   if (hasBias && gemm.n > 0 &&
-      product(static_cast<uint64_t>(gemm.n), size) > instruction.operands[3].bytes)
+      product(static_cast<uint64_t>(gemm.n), resultSize) >
+          instruction.operands[3].bytes)
     here("tables", "adds ", gemm.n, " elements of operand 3, which has ",
          instruction.operands[3].bytes, " bytes");
+  if (gemm.epilogue && std::any_of(gemm.batch, gemm.batch + PMRT_MAX_BATCH_DIMS,
+                                   [](int64_t size) { return size != 1; }))
+    here("tables", "has an epilogue, which a batch of products has not");
   if (gemm.epilogue && gemm.accumulate)
     here("tables", "adds to what an epilogue has changed");
   auto negative = [](int64_t value) { return value < 0; };
@@ -416,18 +437,20 @@ void RoleCheck::checkGemm(const pmrt_instruction &instruction) const {
                    int64_t leading, const int64_t *strides) {
     if (rows == 0 || columns == 0 || none)
       return;
-    if (leading < 0 || std::any_of(strides, strides + PMRT_MAX_BATCH_DIMS, negative))
+    if (leading < 0 ||
+        std::any_of(strides, strides + PMRT_MAX_BATCH_DIMS, negative))
       here("tables", "has a negative stride of operand ", operand);
     if (leading < columns && rows > 1)
-      here(operand == 2 ? "overlap" : "tables", "has rows of ", columns,
+      here(operand >= 2 ? "overlap" : "tables", "has rows of ", columns,
            " elements ", leading, " elements apart in operand ", operand);
     uint64_t end = product(rows - 1, leading) + columns;
     for (int d = 0; d < PMRT_MAX_BATCH_DIMS; ++d) {
       end += product(gemm.batch[d] - 1, strides[d]);
-      if (operand == 2 && gemm.batch[d] > 1 && strides[d] == 0)
+      if (operand >= 2 && gemm.batch[d] > 1 && strides[d] == 0)
         here("overlap", "writes ", gemm.batch[d],
-             " products to one place of operand 2");
+             " products to one place of operand ", operand);
     }
+    uint64_t size = elementBytes(operand >= 2 ? gemm.result_dtype : gemm.dtype);
     if (product(end, size) > instruction.operands[operand].bytes)
       here("tables", "reaches ", end, " elements of operand ", operand,
            ", which has ", instruction.operands[operand].bytes, " bytes");
@@ -437,7 +460,10 @@ void RoleCheck::checkGemm(const pmrt_instruction &instruction) const {
   check(1, gemm.trans_b ? gemm.n : gemm.k, gemm.trans_b ? gemm.k : gemm.n,
         gemm.ldb, gemm.stride_b);
   check(2, gemm.m, gemm.n, gemm.ldc, gemm.stride_c);
-  checkType(instruction, gemm.dtype);
+  if (keepsBefore)
+    check(operands - 1, gemm.m, gemm.n, gemm.ldc, gemm.stride_c);
+  checkType(instruction, gemm.dtype, 0, 2);
+  checkType(instruction, gemm.result_dtype, 2);
 }
 
 void RoleCheck::checkJump(const pmrt_instruction &instruction) const {
@@ -452,15 +478,16 @@ void RoleCheck::checkJump(const pmrt_instruction &instruction) const {
   if (!chooses)
     return;
   if (jump.dtype != PMRT_I1 && jump.dtype != PMRT_I32)
-    here("tables", "chooses by a ", dtypeText(jump.dtype), ", not an i1 or i32");
+    here("tables", "chooses by a ", dtypeText(jump.dtype),
+         ", not an i1 or i32");
   if (instruction.operands[0].bytes < elementBytes(jump.dtype))
     here("tables", "chooses by ", instruction.operands[0].bytes, " bytes of ",
          elementBytes(jump.dtype));
 }
 
-void RoleCheck::checkType(const pmrt_instruction &instruction,
-                          uint32_t dtype) const {
-  for (uint32_t o = 0; o < instruction.num_operands; ++o) {
+void RoleCheck::checkType(const pmrt_instruction &instruction, uint32_t dtype,
+                          uint32_t first, uint32_t last) const {
+  for (uint32_t o = first; o < std::min(last, instruction.num_operands); ++o) {
     int32_t buffer = instruction.operands[o].buffer;
     if (buffer != PMRT_SCRATCH && table.buffers[buffer].dtype != dtype)
       here("tables", "takes '", table.buffers[buffer].name, "', of ",
@@ -549,8 +576,8 @@ void RoleCheck::checkPermute(const pmrt_instruction &instruction) const {
     fills(instruction, o, permute.count, elementBytes(permute.dtype));
 }
 
-/// What is started has a lane of its own: the members meet there in the order of
-/// their starts, whatever else they do.
+/// What is started has a lane of its own: the members meet there in the order
+/// of their starts, whatever else they do.
 void RoleCheck::checkEvent(const pmrt_instruction &instruction) const {
   bool waits = instruction.opcode == PMRT_OP_WAIT;
   if (waits != (instruction.event != 0) &&
@@ -574,7 +601,8 @@ void RoleCheck::checkInstruction(const pmrt_instruction &instruction) const {
   if (needs && !instruction.descriptor)
     here("tables", "has no descriptor");
   if (instruction.opcode == PMRT_OP_KERNEL) {
-    const auto *kernel = static_cast<const pmrt_kernel *>(instruction.descriptor);
+    const auto *kernel =
+        static_cast<const pmrt_kernel *>(instruction.descriptor);
     if (std::less<>()(kernel, table.kernels) ||
         !std::less<>()(kernel, table.kernels + table.num_kernels) ||
         !kernel->function != (table.device != nullptr))
@@ -590,7 +618,8 @@ void RoleCheck::checkInstruction(const pmrt_instruction &instruction) const {
       here("tables", "uses communicator ", communicatorOf(instruction), " of ",
            table.num_communicators);
     if (!elementBytes(dtypeOf(instruction)))
-      here("tables", "has the unknown element ", dtypeText(dtypeOf(instruction)));
+      here("tables", "has the unknown element ",
+           dtypeText(dtypeOf(instruction)));
     checkType(instruction, dtypeOf(instruction));
   }
   checkEvent(instruction);

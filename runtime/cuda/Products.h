@@ -3,7 +3,7 @@
 #ifndef PIPEMESH_RUNTIME_CUDA_PRODUCTS_H
 #define PIPEMESH_RUNTIME_CUDA_PRODUCTS_H
 
-#include "cuda/Libraries.h"
+#include "cuda/Algorithms.h"
 #include "pmrt/pmrt.h"
 
 #include <memory>
@@ -11,10 +11,10 @@
 
 namespace pipemesh::cuda {
 
-/// A pmrt_gemm as cuBLASLt is called for it: how often, on which offsets, on what
-/// shape. Batch dimensions that lie one behind the other are one; those over which A
-/// and C are rows of one matrix, and B is the same, become rows; one is the library's
-/// batch, the others are calls of their own.
+/// A pmrt_gemm as cuBLASLt is called for it: how often, on which offsets, on
+/// what shape. Batch dimensions that lie one behind the other are one; those
+/// over which A and C are rows of one matrix, and B is the same, become rows;
+/// one is the library's batch, the others are calls of their own.
 struct ProductShape {
   explicit ProductShape(const pmrt_gemm &gemm);
 
@@ -30,29 +30,37 @@ struct ProductOptions {
   bool tf32 = false; ///< float32 by TensorFloat-32: less exact
 };
 
-/// A product that is ready to be launched, with the algorithm that cuBLASLt's
-/// heuristic put first; it stays the same for all launches.
+/// A product that is ready to be launched, with the algorithm that is known for
+/// it, or else that cuBLASLt's heuristic puts first; it stays the same for all
+/// launches.
 class Product {
 public:
-  /// `workspace` bytes are there for each launch.
-  Product(const Libraries &libraries, cublasLtHandle_t handle, const pmrt_gemm &gemm,
-          uint64_t workspace, const ProductOptions &options);
+  /// All operands will lie in `arena`; `workspace` bytes are there for each
+  /// launch.
+  Product(const Libraries &libraries, cublasLtHandle_t handle,
+          const pmrt_gemm &gemm, CUdeviceptr arena, uint64_t workspace,
+          const ProductOptions &options, Algorithms &algorithms);
   ~Product();
   Product(const Product &) = delete;
   Product &operator=(const Product &) = delete;
 
-  /// Operands A, B, C and, with the epilogue, the bias.
-  void launch(const CUdeviceptr *operands, CUdeviceptr workspace, CUstream stream) const;
+  /// Operands A, B, C and those of the epilogue: the bias, what keeps GELU's
+  /// argument.
+  void launch(const CUdeviceptr *operands, CUdeviceptr workspace,
+              CUstream stream) const;
 
 private:
+  void setPointers(CUdeviceptr bias, CUdeviceptr before) const;
+  void choose(uint64_t workspace, const ProductOptions &options,
+              Algorithms &algorithms);
+
   const Libraries &libraries;
   cublasLtHandle_t handle;
   const pmrt_gemm gemm;
   ProductShape shape;
   cublasLtMatmulDesc_t description = nullptr;
   cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
-  cublasLtMatmulAlgo_t algorithm{};
-  uint64_t workspaceBytes = 0;
+  Algorithms::Choice choice;
 };
 
 } // namespace pipemesh::cuda

@@ -91,7 +91,7 @@ static bool leavesGaps(const pmrt_instruction &instruction) {
   int64_t elements = gemm.m * gemm.n;
   for (int64_t size : gemm.batch)
     elements *= size;
-  return uint64_t(elements) * dtypeSize(gemm.dtype) !=
+  return uint64_t(elements) * dtypeSize(gemm.result_dtype) !=
          instruction.operands[2].bytes;
 }
 
@@ -116,7 +116,8 @@ LastReads::touchesOf(uint64_t action,
                                       : nullptr;
   if (start)
     for (uint32_t o = 0; o < start->num_operands; ++o)
-      add(startedBy.at(instruction.event), start->operands[o], PMRT_READ, false);
+      add(startedBy.at(instruction.event), start->operands[o], PMRT_READ,
+          false);
   return touches;
 }
 
@@ -132,7 +133,8 @@ void LastReads::goBack(uint64_t action, const pmrt_instruction &instruction,
 }
 
 LastReads::Ends LastReads::endsOf(uint64_t action) const {
-  const pmrt_body &body = program.role.bodies[program.role.actions[action].index];
+  const pmrt_body &body =
+      program.role.bodies[program.role.actions[action].index];
   uint64_t count = body.num_instructions;
   Ends ends;
   ends.behind.resize(count);
@@ -202,8 +204,8 @@ LastReads::LastReads(const Program &program) : program(program) {
     const BufferInfo &info = program.info.buffers[i];
     kept.push_back(info.kind == BufferKind::State ||
                    info.kind == BufferKind::Input);
-    bool zeroed = info.kind == BufferKind::Accumulator &&
-                  info.init == BufferInit::Zero;
+    bool zeroed =
+        info.kind == BufferKind::Accumulator && info.init == BufferInit::Zero;
     for (uint32_t s = 0; s < role.buffers[i].slots; ++s) {
       uint64_t begin = placeOf(role.buffers[i], s);
       uint64_t end = begin + role.buffers[i].bytes;

@@ -1,12 +1,13 @@
 //===- Levels.cpp ---------------------------------------------------------===//
 
 #include "Levels.h"
+#include "mlir/Pass/PassManager.h"
 #include "pipemesh/Differentiate/Passes.h"
 #include "pipemesh/Lower/Passes.h"
 #include "pipemesh/Pipeline/Passes.h"
+#include "pipemesh/Precision/Passes.h"
 #include "pipemesh/Shard/Passes.h"
 #include "pipemesh/Support/Cluster.h"
-#include "mlir/Pass/PassManager.h"
 
 using namespace llvm;
 using namespace pipemesh;
@@ -21,14 +22,15 @@ static void addLowerLevels(SmallVector<Level> &levels,
   levels.push_back({"scheduled", [&options](OpPassManager &manager) {
                       buildSchedulePipeline(manager, options.schedule);
                     }});
-  levels.push_back({"kernels", buildKernelPipeline});
+  levels.push_back({"kernels", [&options](OpPassManager &manager) {
+                      buildKernelPipeline(manager, options.backend);
+                    }});
   levels.push_back({"runtime", [&options](OpPassManager &manager) {
                       buildRuntimePipeline(manager, options.getBucketBytes());
                     }});
 }
 
-SmallVector<Level>
-pipemesh::getFunctionLevels(const StrategyOptions &options) {
+SmallVector<Level> pipemesh::getFunctionLevels(const StrategyOptions &options) {
   SmallVector<Level> levels;
   levels.push_back({"model", [](OpPassManager &) {}});
   levels.push_back({"sharded", [](OpPassManager &manager) {
@@ -50,12 +52,14 @@ SmallVector<Level> pipemesh::getLevels(bool train, const Recipe &recipe,
                         differentiate.optimizer = recipe.optimizer;
                         differentiate.decay = recipe.decay;
                         differentiate.clip = recipe.clips;
-                        differentiate.trainable.append(
-                            recipe.trainable.begin(), recipe.trainable.end());
+                        differentiate.trainable.append(recipe.trainable.begin(),
+                                                       recipe.trainable.end());
                         manager.addPass(createDifferentiate(differentiate));
                         manager.addPass(createVerifyDifferentiated());
                       }});
   levels.push_back({"sharded", [&options](OpPassManager &manager) {
+                      if (options.hasHalfProducts)
+                        manager.addPass(createLowerMatmulPrecision());
                       buildShardPipeline(manager, options.strategy);
                     }});
   levels.push_back({"fragments", buildFragmentPipeline});

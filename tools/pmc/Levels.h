@@ -4,6 +4,7 @@
 #define PIPEMESH_TOOLS_PMC_LEVELS_H
 
 #include "Recipe.h"
+#include "pipemesh/Lower/Backend.h"
 #include "pipemesh/Support/Cluster.h"
 #include "llvm/ADT/SmallVector.h"
 #include <functional>
@@ -16,8 +17,8 @@ class OpPassManager;
 
 namespace pipemesh {
 
-/// One level of the compiler: its name, and what adds the passes that lead to it
-/// from the level before.
+/// One level of the compiler: its name, and what adds the passes that lead to
+/// it from the level before.
 struct Level {
   std::string name;
   std::function<void(mlir::OpPassManager &)> addPasses;
@@ -28,8 +29,11 @@ struct StrategyOptions {
   /// Empty for the one that the strategy names.
   std::string schedule;
   Cluster cluster = Cluster::getHost();
-  /// Of collectives that are summed at once; the outermost link's where it is not
-  /// given.
+  Backend backend = Backend::Host;
+  /// Whether products and attention are made of bf16.
+  bool hasHalfProducts = false;
+  /// Of collectives that are summed at once; the outermost link's where it is
+  /// not given.
   std::optional<int64_t> bucketBytes;
 
   int64_t getBucketBytes() const {

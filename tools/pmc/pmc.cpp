@@ -63,8 +63,9 @@ cl::opt<std::string> clusterPath("cluster",
                                  cl::value_desc("file"), cl::cat(category));
 cl::opt<std::string> recipePath("recipe", cl::desc("recipe.json"),
                                 cl::value_desc("file"), cl::cat(category));
-cl::opt<std::string> output("o", cl::desc("the bundle to write (or, with "
-                                          "--emit, a file)"),
+cl::opt<std::string> output("o",
+                            cl::desc("the bundle to write (or, with "
+                                     "--emit, a file)"),
                             cl::value_desc("path"), cl::cat(category));
 cl::opt<std::string> emit("emit",
                           cl::desc("print the IR of a level: model, "
@@ -74,7 +75,8 @@ cl::opt<std::string> emit("emit",
 cl::opt<std::string> printAfterEach("print-after-each",
                                     cl::desc("write the IR of each level to a "
                                              "folder"),
-                                    cl::value_desc("folder"), cl::cat(category));
+                                    cl::value_desc("folder"),
+                                    cl::cat(category));
 cl::opt<std::string> report("report", cl::ValueOptional,
                             cl::desc("print ranks, memory, operations and "
                                      "bytes sent, or write them as JSON to a "
@@ -94,8 +96,7 @@ cl::opt<std::string> costsPath("costs",
 cl::opt<std::string> explained("explain",
                                cl::desc("say why a value lies as it does, and "
                                         "what its reshards cost"),
-                               cl::value_desc("value"),
-                               cl::cat(category));
+                               cl::value_desc("value"), cl::cat(category));
 cl::opt<bool> timing("timing", cl::desc("print the time of each pass"),
                      cl::cat(category));
 cl::opt<bool> debugInfo("locations", cl::desc("print locations with the IR"),
@@ -109,27 +110,34 @@ cl::opt<unsigned> vectorWidth("vector-width",
                               cl::desc("float32 elements of a vector; 0 takes "
                                        "the widest of the processor"),
                               cl::init(0), cl::cat(category));
-cl::opt<std::string> backend("backend",
-                             cl::desc("host, or cuda: a bundle for NVIDIA's GPUs"),
-                             cl::init("host"), cl::cat(category));
+cl::opt<std::string>
+    backend("backend", cl::desc("host, or cuda: a bundle for NVIDIA's GPUs"),
+            cl::init("host"), cl::cat(category));
+cl::opt<std::string> matmulPrecision(
+    "matmul-precision",
+    cl::desc(
+        "f32, or bf16: a model's matrix products and attention take bf16 and "
+        "are summed in f32; state stays f32"),
+    cl::init("f32"), cl::cat(category));
 cl::opt<std::string> cudaKernels(
     "cuda-kernels",
     cl::desc("write the kernels of the program for NVIDIA's processors (gpu "
              "dialect, PTX, cubins) and what they take to a folder"),
     cl::value_desc("folder"), cl::cat(category));
-cl::opt<uint64_t> memoryLimit("memory-limit",
-                              cl::desc("bytes that each rank has (the cluster's "
-                                       "devices): a bundle that needs more is "
-                                       "not written"),
-                              cl::value_desc("bytes"), cl::init(0),
-                              cl::cat(category));
-cl::opt<int64_t> bucketBytes("bucket-bytes",
-                             cl::desc("bytes of gradients that are summed over "
-                                      "the ranks at once, beside the last "
-                                      "backward (what the outermost link of the "
-                                      "cluster wants); 0: one after the other, "
-                                      "behind it"),
-                             cl::value_desc("bytes"), cl::cat(category));
+cl::opt<uint64_t>
+    memoryLimit("memory-limit",
+                cl::desc("bytes that each rank has (the cluster's "
+                         "devices): a bundle that needs more is "
+                         "not written"),
+                cl::value_desc("bytes"), cl::init(0), cl::cat(category));
+cl::opt<int64_t>
+    bucketBytes("bucket-bytes",
+                cl::desc("bytes of gradients that are summed over "
+                         "the ranks at once, beside the last "
+                         "backward (what the outermost link of the "
+                         "cluster wants); 0: one after the other, "
+                         "behind it"),
+                cl::value_desc("bytes"), cl::cat(category));
 cl::extrahelp examples(R"(
 Examples:
   pmc models/llama --batch=8 --sequence=20 -o bundle/
@@ -142,6 +150,7 @@ Examples:
   pmc models/llama --batch=8 --strategy="dp=2,pp=2,tp=2,mb=4" --report=costs.json
   pmc models/llama --batch=8 --strategy="pp=4,mb=8,schedule=zb-auto" --simulate=timeline.svg
   pmc models/llama --batch=8 --strategy="dp=2,pp=2,tp=2,mb=4" --backend=cuda -o gpus/
+  pmc models/llama --batch=8 --backend=cuda --matmul-precision=bf16 -o gpus/
 )");
 
 int fail(const llvm::Twine &message) {
@@ -168,8 +177,8 @@ llvm::Expected<Cluster> readCluster(llvm::StringRef path) {
                                    "': " + buffer.getError().message());
   auto cluster = Cluster::parse((*buffer)->getBuffer());
   if (!cluster)
-    return llvm::createStringError("cluster '" + path.str() + "': " +
-                                   llvm::toString(cluster.takeError()));
+    return llvm::createStringError("cluster '" + path.str() +
+                                   "': " + llvm::toString(cluster.takeError()));
   if (cluster->name.empty())
     cluster->name = path.str();
   return cluster;
@@ -222,14 +231,19 @@ int main(int argc, char **argv) {
   cl::ParseCommandLineOptions(
       argc, argv,
       "pmc: compiles a model to the program of a cluster\n\n"
-      "Reads a Hugging Face model directory, the IR that pmimport writes, or a\n"
-      "function in StableHLO (what JAX prints), and writes a bundle that pmrun\n"
+      "Reads a Hugging Face model directory, the IR that pmimport writes, or "
+      "a\n"
+      "function in StableHLO (what JAX prints), and writes a bundle that "
+      "pmrun\n"
       "executes.\n");
 
   if (task != "train" && task != "eval")
     return fail("--task is '" + task + "', but must be train or eval");
   if (backend != "host" && backend != "cuda")
     return fail("--backend is '" + backend + "', but must be host or cuda");
+  if (matmulPrecision != "f32" && matmulPrecision != "bf16")
+    return fail("--matmul-precision is '" + matmulPrecision +
+                "', but must be f32 or bf16");
   auto recipe = readRecipe(recipePath);
   if (!recipe)
     return fail(llvm::toString(recipe.takeError()));
@@ -259,6 +273,9 @@ int main(int argc, char **argv) {
       return fail("--task is '" + task + "', but '" + input +
                   "' was not written by pmimport: it is compiled as the whole "
                   "function that it is");
+    if (matmulPrecision.getNumOccurrences())
+      return fail("--matmul-precision is for models; '" + input +
+                  "' is a whole function, whose types are its own");
     if (failed(prepareFunction(*module, strategy, shardings)))
       return 1;
   } else if (shardings.getNumOccurrences()) {
@@ -272,6 +289,8 @@ int main(int argc, char **argv) {
   StrategyOptions options;
   options.strategy = strategy;
   options.schedule = scheduleName;
+  options.backend = backend == "cuda" ? Backend::Cuda : Backend::Host;
+  options.hasHalfProducts = matmulPrecision == "bf16";
   if (!clusterPath.empty()) {
     auto cluster = readCluster(clusterPath);
     if (!cluster)
@@ -285,9 +304,8 @@ int main(int argc, char **argv) {
                   ", but must be 0 or more");
     options.bucketBytes = bucketBytes;
   }
-  auto levels = isFunction
-                    ? getFunctionLevels(options)
-                    : getLevels(ownTask == "train", *recipe, options);
+  auto levels = isFunction ? getFunctionLevels(options)
+                           : getLevels(ownTask == "train", *recipe, options);
   if (!emit.empty() &&
       llvm::none_of(levels, [](Level &level) { return level.name == emit; })) {
     std::string names;
@@ -337,11 +355,12 @@ int main(int argc, char **argv) {
       return 1;
     if (level.name == "sharded" && !explained.empty()) {
       if (!explain(*module, explained, llvm::outs()))
-        return fail("--explain is '" + explained +
-                    "', but no value has that name; a value is called by its "
-                    "parameter or input, arg0 or out0, the module of the model, "
-                    "a line of the file (:57), or an op (dot_general); "
-                    "--emit=sharded --locations prints them");
+        return fail(
+            "--explain is '" + explained +
+            "', but no value has that name; a value is called by its "
+            "parameter or input, arg0 or out0, the module of the model, "
+            "a line of the file (:57), or an op (dot_general); "
+            "--emit=sharded --locations prints them");
       if (output.empty() && emit.empty() && !report.getNumOccurrences())
         return 0;
     }
@@ -372,7 +391,7 @@ int main(int argc, char **argv) {
   BundleOptions bundle;
   bundle.path = llvm::StringRef(output).rtrim('/').str();
   bundle.target = *target;
-  bundle.backend = backend == "cuda" ? Backend::Cuda : Backend::Host;
+  bundle.backend = options.backend;
   bundle.recipe = recipe->json;
   bundle.memoryLimit = memoryLimit;
   if (!bundle.memoryLimit && !clusterPath.empty())

@@ -3,16 +3,14 @@
 #ifndef PIPEMESH_LOWER_BUNDLE_H
 #define PIPEMESH_LOWER_BUNDLE_H
 
-#include "pipemesh/Lower/Kernels/CpuTarget.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "pipemesh/Lower/Backend.h"
+#include "pipemesh/Lower/Kernels/CpuTarget.h"
 #include "llvm/Support/JSON.h"
 #include <functional>
 #include <string>
 
 namespace pipemesh {
-
-/// What runs a bundle: processors of machines, or NVIDIA's GPUs.
-enum class Backend { Host, Cuda };
 
 struct BundleOptions {
   /// The folder to write; one that is there is replaced when it is a bundle.

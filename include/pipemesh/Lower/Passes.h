@@ -4,6 +4,7 @@
 #define PIPEMESH_LOWER_PASSES_H
 
 #include "mlir/Pass/Pass.h"
+#include "pipemesh/Lower/Backend.h"
 #include <memory>
 #include <optional>
 
@@ -19,9 +20,10 @@ namespace pipemesh {
 #define GEN_PASS_REGISTRATION
 #include "pipemesh/Lower/Passes.h.inc"
 
-/// From a scheduled program to fragments of kernels and matrix products:
-/// `pm-kernel-pipeline`.
-void buildKernelPipeline(mlir::OpPassManager &manager);
+/// From a scheduled program to fragments of kernels and matrix products that a
+/// backend has: `pm-kernel-pipeline`.
+void buildKernelPipeline(mlir::OpPassManager &manager,
+                         Backend backend = Backend::Host);
 /// From there to the runtime program: `pm-runtime-pipeline`. Buckets of
 /// gradients are closed at `bucketBytes`, 0 for none (pm-overlap-collectives).
 void buildRuntimePipeline(mlir::OpPassManager &manager,

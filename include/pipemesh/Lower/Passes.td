@@ -46,8 +46,35 @@ def PrepareGemms : Pass<"pm-prepare-gemms", "::mlir::func::FuncOp"> {
     %t = stablehlo.transpose %a, dims = [0, 2, 1] : (tensor<4x5x6xf32>) -> tensor<4x6x5xf32>
     %0 = stablehlo.dot_general %t, %b, contracting_dims = [2] x [0] : (tensor<4x6x5xf32>, tensor<5x7xf32>) -> tensor<4x6x7xf32>
     ```
+
+    The host multiplies float32: products of half precision are made in float32
+    there. GPUs multiply half precision, with `half-precision`.
   }];
+  let options = [Option<"halfPrecision", "half-precision", "bool",
+                        /*default=*/"false",
+                        "keep products of f16 and bf16, which cuBLASLt has">];
   let dependentDialects = ["::pipemesh::stablehlo::StableHLODialect"];
+}
+
+def FuseEpilogues : Pass<"pm-fuse-epilogues", "::mlir::func::FuncOp"> {
+  let summary = "let matrix products add a bias and take GELU";
+  let description = [{
+    Before: a fragment with matrix products of GPUs. After: a product to which a row
+    is added is a `pmrt.product` with a bias, and with `gelu` where that is taken of
+    the sum (the form with tanh), provided that this leaves nothing of both to a
+    kernel: a kernel that computes more adds the bias on its way. What others read of
+    the sum is a second result.
+
+    ```mlir
+    // before
+    %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<4x3xf32>, tensor<3x8xf32>) -> tensor<4x8xf32>
+    %r = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<8xf32>) -> tensor<4x8xf32>
+    %z = stablehlo.add %y, %r : tensor<4x8xf32>
+    // after
+    %z = pmrt.product %x, %w bias %b contracting [1] x [0] : (tensor<4x3xf32>, tensor<3x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::pipemesh::pmrt::PMRTDialect"];
 }
 
 def MaterializeAccumulation

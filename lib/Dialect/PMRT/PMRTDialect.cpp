@@ -1,7 +1,7 @@
 //===- PMRTDialect.cpp - registration and verifiers -----------------------===//
 
-#include "pipemesh/Dialect/PMRT/PMRT.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "pipemesh/Dialect/PMRT/PMRT.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -34,9 +34,9 @@ LogicalResult FusedOp::verify() {
   if (block.getTerminator()->getOperandTypes() != getResultTypes())
     return emitOpError("yields other types than its results");
   if (getInPlace().size() != getNumResults())
-    return emitOpError("has ") << getInPlace().size()
-                               << " entries in 'in_place' for "
-                               << getNumResults() << " results";
+    return emitOpError("has ")
+           << getInPlace().size() << " entries in 'in_place' for "
+           << getNumResults() << " results";
   for (auto [index, operand] : llvm::enumerate(getInPlace())) {
     if (operand < 0)
       continue;
@@ -89,9 +89,17 @@ void PlaceAttr::print(AsmPrinter &printer) const {
 }
 
 LogicalResult GemmOp::verify() {
-  if (getPlaces().size() != 3)
-    return emitOpError("needs the places of A, B and C, but has ")
+  size_t needed = 3 + getBias() + getBefore();
+  if (getPlaces().size() != needed)
+    return emitOpError("needs ")
+           << needed << " places: of A, B and C"
+           << (getBias() ? ", the bias" : "")
+           << (getBefore() ? ", the argument of GELU" : "") << ", but has "
            << getPlaces().size();
+  if (getBefore() && !getGelu())
+    return emitOpError("keeps the argument of GELU, which it does not compute");
+  if (getAccumulate() && (getBias() || getGelu()))
+    return emitOpError("adds to what a bias or GELU has changed");
   if (getLeading().size() != 3 || getTrans().size() != 2)
     return emitOpError("needs three leading dimensions and two transpositions");
   size_t rank = getBatch().size();
@@ -101,6 +109,50 @@ LogicalResult GemmOp::verify() {
       getStrideC().size() != rank)
     return emitOpError("needs one stride of A, B and C for each of ")
            << rank << " batch dimensions";
+  Type element = getElementType(), result = getTypeOfResult();
+  bool widens = (element.isF16() || element.isBF16()) && result.isF32();
+  if (result != element && !widens)
+    return emitOpError("multiplies ")
+           << element << " to " << result
+           << "; half precision may give f32, other types only themselves";
+  return success();
+}
+
+LogicalResult ProductOp::verify() {
+  auto lhs = cast<RankedTensorType>(getLhs().getType()),
+       rhs = cast<RankedTensorType>(getRhs().getType()),
+       result = cast<RankedTensorType>(getResult().getType());
+  if (getLhsContracting().size() != getRhsContracting().size())
+    return emitOpError("contracts ")
+           << getLhsContracting().size()
+           << " dimensions of the left operand and "
+           << getRhsContracting().size() << " of the right one";
+  auto rest = [](RankedTensorType type, ArrayRef<int64_t> contracted) {
+    SmallVector<int64_t> shape;
+    for (auto [dim, size] : llvm::enumerate(type.getShape()))
+      if (!llvm::is_contained(contracted, static_cast<int64_t>(dim)))
+        shape.push_back(size);
+    return shape;
+  };
+  for (auto [l, r] : llvm::zip(getLhsContracting(), getRhsContracting()))
+    if (l < 0 || l >= lhs.getRank() || r < 0 || r >= rhs.getRank() ||
+        lhs.getDimSize(l) != rhs.getDimSize(r))
+      return emitOpError("contracts dimension ")
+             << l << " of " << lhs << " with dimension " << r << " of " << rhs;
+  SmallVector<int64_t> shape = rest(lhs, getLhsContracting()),
+                       columns = rest(rhs, getRhsContracting());
+  shape.append(columns);
+  if (result.getShape() != ArrayRef(shape))
+    return emitOpError("has the result ")
+           << result << ", but its operands give " << result.clone(shape);
+  if (getBias() && getBias().getType() != result.clone(columns))
+    return emitOpError("has the bias ")
+           << getBias().getType() << ", but needs " << result.clone(columns);
+  if (getBefore() && getBefore().getType() != result)
+    return emitOpError("keeps ")
+           << getBefore().getType() << ", but the result is " << result;
+  if (getBefore() && !getGelu())
+    return emitOpError("keeps the argument of GELU, which it does not compute");
   return success();
 }
 
@@ -191,11 +243,12 @@ LogicalResult PermuteOp::verify() {
   auto own = cast<PlaceAttr>(getPlaces()[0]),
        received = cast<PlaceAttr>(getPlaces()[1]);
   if (size == 0 || own.getBytes() % size != 0)
-    return emitOpError("moves ") << own.getBytes() << " bytes of "
-                                 << getElementType() << ", which are no elements";
+    return emitOpError("moves ")
+           << own.getBytes() << " bytes of " << getElementType()
+           << ", which are no elements";
   if (own.getBytes() != received.getBytes())
-    return emitOpError("moves ") << own.getBytes() << " bytes to a place of "
-                                 << received.getBytes();
+    return emitOpError("moves ")
+           << own.getBytes() << " bytes to a place of " << received.getBytes();
   for (int64_t source : getSources())
     if (source < -1 || source >= int64_t(getSources().size()))
       return emitOpError("has the source ")
@@ -219,8 +272,7 @@ static LogicalResult verifyCondition(Operation *op, ArrayAttr places,
 }
 
 LogicalResult WhileOp::verify() {
-  return verifyCondition(*this, getPlaces(),
-                         IntegerType::get(getContext(), 1));
+  return verifyCondition(*this, getPlaces(), IntegerType::get(getContext(), 1));
 }
 
 LogicalResult CaseOp::verify() {

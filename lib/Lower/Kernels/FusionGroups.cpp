@@ -5,6 +5,8 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "pipemesh/Dialect/PM/PM.h"
+#include "pipemesh/Dialect/PMRT/PMRT.h"
+#include "pipemesh/Lower/Kernels/LibraryProduct.h"
 #include "llvm/ADT/MapVector.h"
 #include <queue>
 
@@ -21,8 +23,9 @@ static bool isWhole(Operation *op) { return isWholeKernel(op); }
 /// Stays outside of kernels.
 static bool staysOutside(Operation *op) {
   return isLibraryProduct(op) ||
-         isa<pm::AllReduceOp, pm::AllGatherOp, pm::ReduceScatterOp,
-             pm::AllToAllOp, pm::CollectivePermuteOp>(op) ||
+         isa<pmrt::ProductOp, pm::AllReduceOp, pm::AllGatherOp,
+             pm::ReduceScatterOp, pm::AllToAllOp, pm::CollectivePermuteOp>(
+             op) ||
          hasProgramRegions(op);
 }
 

@@ -3,6 +3,7 @@
 #include "KernelPlan.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "pipemesh/Dialect/PM/PM.h"
+#include "pipemesh/Lower/Kernels/LibraryProduct.h"
 #include <numeric>
 
 using namespace mlir;
@@ -252,12 +253,15 @@ FailureOr<KernelPlan> Planner::planColumns() {
 } // namespace
 
 bool pipemesh::isLibraryProduct(Operation *op) {
-  return isa<stablehlo::DotGeneralOp>(op) &&
-         llvm::all_of(op->getOperands(),
-                      [](Value operand) {
-                        return getElementTypeOrSelf(operand.getType()).isF32();
-                      }) &&
-         getElementTypeOrSelf(op->getResult(0).getType()).isF32();
+  auto dot = dyn_cast<stablehlo::DotGeneralOp>(op);
+  if (!dot)
+    return false;
+  Type type = getElementTypeOrSelf(dot.getLhs()),
+       result = getElementTypeOrSelf(dot.getResult());
+  if (getElementTypeOrSelf(dot.getRhs()) != type)
+    return false;
+  return result.isF32() ? type.isF32() || type.isF16() || type.isBF16()
+                        : result == type && (type.isF16() || type.isBF16());
 }
 
 bool pipemesh::isWholeKernel(Operation *op) {
@@ -281,8 +285,8 @@ bool pipemesh::hasElementCode(Operation *op) {
              stablehlo::TransposeOp, stablehlo::ReverseOp,
              stablehlo::ConcatenateOp, stablehlo::PadOp, stablehlo::SliceOp,
              stablehlo::DynamicSliceOp, stablehlo::DynamicUpdateSliceOp,
-             stablehlo::GatherOp, stablehlo::BitcastConvertOp,
-             pm::AxisIndexOp>(op);
+             stablehlo::GatherOp, stablehlo::BitcastConvertOp, pm::AxisIndexOp>(
+      op);
 }
 
 /// Element by element; a reduction would be repeated for each reader, so it may
@@ -337,8 +341,7 @@ FailureOr<KernelPlan> pipemesh::planKernel(const KernelBody &body) {
            !isa<ComplexType>(type.getElementType());
   };
   for (Operation *op : body.ops)
-    if (!llvm::all_of(op->getOperands(), isPlain) ||
-        !isPlain(op->getResult(0)))
+    if (!llvm::all_of(op->getOperands(), isPlain) || !isPlain(op->getResult(0)))
       return planElements(body);
   // Many rows with columns enough to fill vectors are best; plain blocks of
   // elements better still.

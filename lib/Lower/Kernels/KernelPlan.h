@@ -130,9 +130,6 @@ bool hasElementCode(mlir::Operation *op);
 /// Whether the op has a kernel of its own, which nothing joins.
 bool isWholeKernel(mlir::Operation *op);
 
-/// Whether the host's matrix library computes the product: all of float32.
-bool isLibraryProduct(mlir::Operation *op);
-
 } // namespace pipemesh
 
 #endif // PIPEMESH_LIB_LOWER_KERNELS_KERNELPLAN_H

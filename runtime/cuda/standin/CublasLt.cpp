@@ -39,7 +39,8 @@ template <typename T> cublasStatus_t drop(const char *name, T *handle) {
   return call.done();
 }
 
-template <typename T> cublasStatus_t set(T &to, const void *value, size_t bytes) {
+template <typename T>
+cublasStatus_t set(T &to, const void *value, size_t bytes) {
   if (bytes != sizeof(T))
     return CUBLAS_STATUS_INVALID_VALUE;
   std::memcpy(&to, value, bytes);
@@ -57,8 +58,8 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
   return drop("cublasLtDestroy", handle);
 }
 
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *description, int compute,
-                                        int scaleType) {
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *description,
+                                        int compute, int scaleType) {
   cublasStatus_t result = make("cublasLtMatmulDescCreate", description);
   if (!result) {
     (*description)->compute = compute;
@@ -85,14 +86,18 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
     return call.done(set(description->epilogue, value, bytes));
   case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
     return call.done(set(description->bias, value, bytes));
+  case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+    return call.done(set(description->before, value, bytes));
+  case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+    return call.done(set(description->beforeLeading, value, bytes));
   default:
     return call.done(CUBLAS_STATUS_INVALID_VALUE);
   }
 }
 
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout, int type,
-                                          uint64_t rows, uint64_t columns,
-                                          int64_t leading) {
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout,
+                                          int type, uint64_t rows,
+                                          uint64_t columns, int64_t leading) {
   cublasStatus_t result = make("cublasLtMatrixLayoutCreate", layout);
   if (!result)
     **layout = {type, rows, columns, leading, 1, 0};
@@ -103,7 +108,8 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
 }
 
 cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
-                                                int attribute, const void *value,
+                                                int attribute,
+                                                const void *value,
                                                 size_t bytes) {
   Call call("cublasLtMatrixLayoutSetAttribute");
   if (call.fails())
@@ -118,15 +124,18 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
   }
 }
 
-cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference) {
+cublasStatus_t
+cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference) {
   return make("cublasLtMatmulPreferenceCreate", preference);
 }
-cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+cublasStatus_t
+cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
   return drop("cublasLtMatmulPreferenceDestroy", preference);
 }
 cublasStatus_t
 cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
-                                     int attribute, const void *value, size_t bytes) {
+                                     int attribute, const void *value,
+                                     size_t bytes) {
   Call call("cublasLtMatmulPreferenceSetAttribute");
   if (call.fails())
     return call.failed();
@@ -135,13 +144,44 @@ cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
   return call.done(set(preference->workspaceBytes, value, bytes));
 }
 
-/// The first one wants a workspace where it may have it, the second one none.
+/// A version of its own: 0.1.0.
+cublasStatus_t cublasLtGetProperty(int property, int *value) {
+  Call call("cublasLtGetProperty");
+  if (call.fails())
+    return call.failed();
+  if (property < 0 || property > 2)
+    return call.done(CUBLAS_STATUS_INVALID_VALUE);
+  *value = property == 1;
+  return call.done();
+}
+
 cublasStatus_t
-cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t description,
-                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-                               cublasLtMatmulPreference_t preference, int requested,
-                               cublasLtMatmulHeuristicResult_t *results, int *count) {
+cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t description,
+                        cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                        cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                        const cublasLtMatmulAlgo_t *algorithm,
+                        cublasLtMatmulHeuristicResult_t *result) {
+  Call call("cublasLtMatmulAlgoCheck");
+  if (call.fails())
+    return call.failed();
+  if (cublasStatus_t status = check({*description, *a, *b, *c, *d}))
+    return call.done(status);
+  if (algorithm->data[0] != kMark)
+    return call.done(CUBLAS_STATUS_INVALID_VALUE);
+  *result = {};
+  result->algo = *algorithm;
+  result->workspaceSize = algorithm->data[2];
+  result->wavesCount = 1;
+  return call.done();
+}
+
+/// The first one wants a workspace where it may have it, the second one none.
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
+    cublasLtHandle_t, cublasLtMatmulDesc_t description,
+    cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+    cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+    cublasLtMatmulPreference_t preference, int requested,
+    cublasLtMatmulHeuristicResult_t *results, int *count) {
   Call call("cublasLtMatmulAlgoGetHeuristic");
   if (call.fails())
     return call.failed();
@@ -157,8 +197,8 @@ cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t descriptio
   if (cublasStatus_t status = check(product))
     return call.done(status);
   uint64_t limit = preference ? preference->workspaceBytes : 0;
-  uint64_t wanted = std::min<uint64_t>(uint64_t(32) << 20,
-                                       product.m() * product.n() * d->batches * 4);
+  uint64_t wanted = std::min<uint64_t>(
+      uint64_t(32) << 20, product.m() * product.n() * d->batches * 4);
   for (uint64_t workspace : {wanted, uint64_t(0)}) {
     if (*count == requested || workspace > limit)
       continue;
@@ -173,20 +213,21 @@ cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t descriptio
   return call.done();
 }
 
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description,
-                              const void *alpha, const void *a,
-                              cublasLtMatrixLayout_t aLayout, const void *b,
-                              cublasLtMatrixLayout_t bLayout, const void *beta,
-                              const void *c, cublasLtMatrixLayout_t cLayout, void *d,
-                              cublasLtMatrixLayout_t dLayout,
-                              const cublasLtMatmulAlgo_t *algorithm, void *workspace,
-                              size_t workspaceBytes, CUstream handle) {
+cublasStatus_t
+cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description,
+               const void *alpha, const void *a, cublasLtMatrixLayout_t aLayout,
+               const void *b, cublasLtMatrixLayout_t bLayout, const void *beta,
+               const void *c, cublasLtMatrixLayout_t cLayout, void *d,
+               cublasLtMatrixLayout_t dLayout,
+               const cublasLtMatmulAlgo_t *algorithm, void *workspace,
+               size_t workspaceBytes, CUstream handle) {
   Call call("cublasLtMatmul");
   std::lock_guard guard(theLock());
   CUstream stream = streamOf(handle);
   if (!stream)
     return call.done(CUBLAS_STATUS_INVALID_VALUE);
-  Product product{*description, *aLayout, *bLayout, *cLayout, *dLayout, a, b, c, d};
+  Product product{
+      *description, *aLayout, *bLayout, *cLayout, *dLayout, a, b, c, d};
   bool isWide = description->scaleType == CUDA_R_64F;
   auto scalar = [&](const void *from) {
     return isWide ? *static_cast<const double *>(from)
@@ -216,12 +257,19 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
   auto bytesAt = [](const void *from, uint64_t bytes) {
     return Bytes{reinterpret_cast<uint64_t>(from), bytes};
   };
-  std::vector<Bytes> reads{bytesAt(a, spanOf(*aLayout)), bytesAt(b, spanOf(*bLayout))};
+  std::vector<Bytes> reads{bytesAt(a, spanOf(*aLayout)),
+                           bytesAt(b, spanOf(*bLayout))};
   if (product.beta != 0)
     reads.push_back(bytesAt(c, spanOf(*cLayout)));
   if (product.hasBias())
-    reads.push_back(bytesAt(description->bias, product.m() * bytesOf(dLayout->type)));
+    reads.push_back(
+        bytesAt(description->bias, product.m() * bytesOf(dLayout->type)));
   std::vector<Bytes> writes{bytesAt(d, spanOf(*dLayout))};
+  if (product.keepsBefore()) {
+    cublasLtMatrixLayoutOpaque layout = *dLayout;
+    layout.leading = description->beforeLeading;
+    writes.push_back(bytesAt(description->before, spanOf(layout)));
+  }
   call.addReads(reads).addWrites(writes).addList(
       "workspace", {reinterpret_cast<uint64_t>(workspace), workspaceBytes});
   if (stream->capture)

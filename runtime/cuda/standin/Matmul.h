@@ -12,6 +12,8 @@ struct cublasLtMatmulDescOpaque {
   int transposeA = CUBLAS_OP_N, transposeB = CUBLAS_OP_N;
   int epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   const void *bias = nullptr;
+  void *before = nullptr; ///< takes what GELU is taken of, of the type of D
+  int64_t beforeLeading = 0;
 };
 
 /// Column-major: element (i, j) is at i + j * leading.
@@ -39,7 +41,16 @@ struct Product {
 
   bool hasBias() const {
     return how.epilogue == CUBLASLT_EPILOGUE_BIAS ||
-           how.epilogue == CUBLASLT_EPILOGUE_GELU_BIAS;
+           how.epilogue == CUBLASLT_EPILOGUE_GELU_BIAS ||
+           how.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+  }
+  bool keepsBefore() const {
+    return how.epilogue == CUBLASLT_EPILOGUE_GELU_AUX ||
+           how.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+  }
+  bool hasGelu() const {
+    return how.epilogue == CUBLASLT_EPILOGUE_GELU ||
+           how.epilogue == CUBLASLT_EPILOGUE_GELU_BIAS || keepsBefore();
   }
   uint64_t m() const { return dLayout.rows; }
   uint64_t n() const { return dLayout.columns; }
@@ -48,8 +59,8 @@ struct Product {
   }
 };
 
-/// CUBLAS_STATUS_INVALID_VALUE where shapes do not fit, CUBLAS_STATUS_NOT_SUPPORTED
-/// where types do not.
+/// CUBLAS_STATUS_INVALID_VALUE where shapes do not fit,
+/// CUBLAS_STATUS_NOT_SUPPORTED where types do not.
 cublasStatus_t check(const Product &product);
 /// Bytes from the first element of a matrix to the last, over the batch.
 uint64_t spanOf(const cublasLtMatrixLayoutOpaque &layout);

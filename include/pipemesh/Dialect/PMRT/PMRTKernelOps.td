@@ -32,6 +32,32 @@ def PMRT_FusedOp : Op<PMRT_Dialect, "fused", [Pure, IsolatedFromAbove,
   let hasVerifier = 1;
 }
 
+def PMRT_ProductOp : Op<PMRT_Dialect, "product", [Pure]> {
+  let summary = "a matrix product with what a library does to its result";
+  let description = [{
+    The product of `lhs` and `rhs` over the contracted dimensions; dimensions of the
+    result are the others of `lhs`, then those of `rhs`. `bias`, of the shape of the
+    dimensions of `rhs`, is added; with `gelu` the result is
+    `0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))` of that sum (Hendrycks and
+    Gimpel 2016, section 2), and a second result, `before`, may be the sum itself.
+    A product with neither is a `stablehlo.dot_general`.
+
+    ```mlir
+    %y, %x = pmrt.product %a, %w bias %b gelu contracting [1] x [0] : (tensor<20x64xf32>, tensor<64x256xf32>, tensor<256xf32>) -> (tensor<20x256xf32>, tensor<20x256xf32>)
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$rhs,
+                       Optional<AnyRankedTensor>:$bias,
+                       DenseI64ArrayAttr:$lhs_contracting,
+                       DenseI64ArrayAttr:$rhs_contracting, UnitAttr:$gelu);
+  let results = (outs AnyRankedTensor:$result, Optional<AnyRankedTensor>:$before);
+  let assemblyFormat = [{
+    $lhs `,` $rhs (`bias` $bias^)? (`gelu` $gelu^)? `contracting` $lhs_contracting `x` $rhs_contracting
+    attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
 def PMRT_YieldOp : Op<PMRT_Dialect, "yield", [Pure, Terminator,
     ParentOneOf<["FusedOp"]>]> {
   let summary = "the results of a fused kernel";

@@ -147,13 +147,18 @@ def PMRT_GemmOp : PMRT_Instruction<"gemm"> {
     Places are A, B, C. `C[i, j] = sum_k A[i, k] B[k, j]`, added to C with
     `accumulate`; `trans_a` says that A is stored [k, i], `trans_b` that B is
     stored [j, k]. Leading dimensions and batch strides are in elements; a
-    stride of 0 shares an operand over that batch dimension.
+    stride of 0 shares an operand over that batch dimension. A and B are of the
+    element type; C too, unless a result type (f32 of half precision) is named.
+    With `bias`, a fourth place is a row that is added to each of C; `gelu` follows,
+    of which a last place, `before`, keeps the argument, stored as C is.
 
     ```mlir
     pmrt.role @role_0 arena 1024 scratch 0 : 1024 {
       pmrt.body @stage0_forward "forward" stage 0 {
         pmrt.gemm [#pmrt.place<read scratch + 0 : 96>, #pmrt.place<read scratch + 128 : 48>, #pmrt.place<write scratch + 256 : 32>]
           m 4 n 2 k 6 ld [6, 6, 2] trans [0, 1] batch [] strides [] []  [] : f32
+        pmrt.gemm [#pmrt.place<read scratch + 0 : 48>, #pmrt.place<read scratch + 128 : 24>, #pmrt.place<write scratch + 256 : 32>]
+          m 4 n 2 k 6 ld [6, 6, 2] trans [0, 1] batch [] strides [] []  [] : bf16 -> f32
       }
     }
     ```
@@ -163,10 +168,19 @@ def PMRT_GemmOp : PMRT_Instruction<"gemm"> {
                        DenseI64ArrayAttr:$trans, DenseI64ArrayAttr:$batch,
                        DenseI64ArrayAttr:$stride_a, DenseI64ArrayAttr:$stride_b,
                        DenseI64ArrayAttr:$stride_c, TypeAttr:$element_type,
-                       UnitAttr:$accumulate);
+                       OptionalAttr<TypeAttr>:$result_type,
+                       UnitAttr:$accumulate, UnitAttr:$bias, UnitAttr:$gelu,
+                       UnitAttr:$before);
   let assemblyFormat = [{
     $places `m` $m `n` $n `k` $k `ld` $leading `trans` $trans `batch` $batch
-    `strides` $stride_a $stride_b $stride_c (`accumulate` $accumulate^)? `:` $element_type attr-dict
+    `strides` $stride_a $stride_b $stride_c (`accumulate` $accumulate^)?
+    (`bias` $bias^)? (`gelu` $gelu^)? (`before` $before^)?
+    `:` $element_type (`->` $result_type^)? attr-dict
+  }];
+  let extraClassDeclaration = [{
+    mlir::Type getTypeOfResult() {
+      return getResultType().value_or(getElementType());
+    }
   }];
   let hasVerifier = 1;
 }
