@@ -35,10 +35,10 @@ public:
     for (const FinalCopy &copy : storage.getFinalCopies())
       pmrt::CopyOp::create(
           builder, copy.value.getLoc(),
-          builder.getArrayAttr(
-              {place(copy.value, Access::Read),
-               PlaceAttr::get(builder.getContext(), Access::Write, copy.buffer,
-                              0, byteSizeOf(copy.value.getType()))}));
+          builder.getArrayAttr({place(copy.value, Access::Read),
+                                PlaceAttr::get(builder.getContext(),
+                                               Access::Write, copy.buffer, 0,
+                                               byteSizeOf(copy.value.getType()))}));
     return success();
   }
 
@@ -93,9 +93,9 @@ private:
     addCopies(op);
     Block &cond = op.getCond().front();
     auto condition = place(cond.getTerminator()->getOperand(0), Access::Read);
-    auto made = pmrt::WhileOp::create(
-        builder, op.getLoc(), builder.getArrayAttr({condition}),
-        op->getAttrOfType<IntegerAttr>(kTripsAttr));
+    auto made = pmrt::WhileOp::create(builder, op.getLoc(),
+                                      builder.getArrayAttr({condition}),
+                                      op->getAttrOfType<IntegerAttr>(kTripsAttr));
     return failure(failed(lowerRegion(cond, made.getCond())) ||
                    failed(lowerRegion(op.getBody().front(), made.getBody())));
   }
@@ -103,10 +103,9 @@ private:
   /// The false branch of an `if` has the number 0.
   LogicalResult lowerChoice(Operation &op) {
     Value index = op.getOperand(0);
-    auto made =
-        pmrt::CaseOp::create(builder, op.getLoc(),
-                             builder.getArrayAttr({place(index, Access::Read)}),
-                             getElementTypeOrSelf(index), op.getNumRegions());
+    auto made = pmrt::CaseOp::create(
+        builder, op.getLoc(), builder.getArrayAttr({place(index, Access::Read)}),
+        getElementTypeOrSelf(index), op.getNumRegions());
     bool isIf = isa<stablehlo::IfOp>(op);
     for (unsigned i = 0; i < op.getNumRegions(); ++i) {
       Region &branch = op.getRegion(isIf ? 1 - i : i);
@@ -127,9 +126,10 @@ private:
       const Root &from = storage.getRoot(copy.from);
       const Root &to = storage.getRoot(copy.to);
       if (from.bytes > 0)
-        pmrt::CopyOp::create(builder, op->getLoc(),
-                             builder.getArrayAttr({place(from, Access::Read),
-                                                   place(to, Access::Write)}));
+        pmrt::CopyOp::create(
+            builder, op->getLoc(),
+            builder.getArrayAttr(
+                {place(from, Access::Read), place(to, Access::Write)}));
     }
   }
 
@@ -162,7 +162,8 @@ private:
     bool accumulate = dot->hasAttr(kAccumulateAttr);
     SmallVector<Attribute> places = {
         place(dot.getLhs(), Access::Read), place(dot.getRhs(), Access::Read),
-        place(dot.getResult(), accumulate ? Access::ReadWrite : Access::Write)};
+        place(dot.getResult(),
+              accumulate ? Access::ReadWrite : Access::Write)};
     if (layout->k == 0) {
       if (!accumulate)
         pmrt::ZeroOp::create(builder, dot.getLoc(),
@@ -204,11 +205,10 @@ private:
           place(result, Access::ReadWrite));
     }
     for (auto &[type, places] : byType)
-      pmrt::AllReduceOp::create(builder, reduce.getLoc(),
-                                pm::stringifyReductionKind(reduce.getKind()),
-                                reduce.getAxes(), builder.getArrayAttr(places),
-                                type,
-                                /*event=*/nullptr);
+      pmrt::AllReduceOp::create(
+          builder, reduce.getLoc(), pm::stringifyReductionKind(reduce.getKind()),
+          reduce.getAxes(), builder.getArrayAttr(places), type,
+          /*event=*/nullptr);
   }
 
   /// How a block and the whole lie in memory, when they are joined along `dim`.
@@ -284,7 +284,8 @@ private:
   OpBuilder &builder;
 };
 
-struct LowerToRuntime : pipemesh::impl::LowerToRuntimeBase<LowerToRuntime> {
+struct LowerToRuntime
+    : pipemesh::impl::LowerToRuntimeBase<LowerToRuntime> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     ProgramBuffers buffers(module);
@@ -353,8 +354,8 @@ LogicalResult LowerToRuntime::lowerRole(pm::RoleOp role,
   OpBuilder builder(&getContext());
   builder.setInsertionPointToEnd(getOperation().getBody());
   auto lowered = pmrt::RoleOp::create(
-      builder, role.getLoc(), "role_" + std::to_string(role.getPipelineRank()),
-      0, 0, 0);
+      builder, role.getLoc(),
+      "role_" + std::to_string(role.getPipelineRank()), 0, 0, 0);
   builder.createBlock(&lowered.getBody());
 
   int64_t offset = 0;
@@ -375,9 +376,9 @@ LogicalResult LowerToRuntime::lowerRole(pm::RoleOp role,
       place = placed[alias->second].getOffset();
     else
       offset += alignUp(stride * slots);
-    placed[name] =
-        pmrt::BufferOp::create(builder, buffer.getLoc(), buffer.getSymName(),
-                               place, bytes, slots, stride, buffer.getType());
+    placed[name] = pmrt::BufferOp::create(builder, buffer.getLoc(),
+                                          buffer.getSymName(), place, bytes,
+                                          slots, stride, buffer.getType());
     if (buffers.accumulates(buffer) && program.isWrittenPerMicroBatch(name))
       accumulators.push_back(name);
   }
@@ -390,18 +391,18 @@ LogicalResult LowerToRuntime::lowerRole(pm::RoleOp role,
       pmrt::ZeroOp::create(
           builder, role.getLoc(),
           builder.getArrayAttr({PlaceAttr::get(
-              builder.getContext(), Access::Write,
-              cast<FlatSymbolRefAttr>(name), 0, placed[name].getBytes())}));
+              builder.getContext(), Access::Write, cast<FlatSymbolRefAttr>(name),
+              0, placed[name].getBytes())}));
   };
 
   bool zeroed = accumulators.empty();
   for (size_t i = 0; i < storages.size(); ++i) {
     func::FuncOp function = program.getFragments()[i];
-    auto fragment =
-        function->getAttrOfType<pm::FragmentAttr>(pm::kFragmentAttr);
-    auto body = pmrt::BodyOp::create(
-        builder, function.getLoc(), function.getSymName(),
-        pm::stringifyFragmentKind(fragment.getKind()), fragment.getStage());
+    auto fragment = function->getAttrOfType<pm::FragmentAttr>(pm::kFragmentAttr);
+    auto body = pmrt::BodyOp::create(builder, function.getLoc(),
+                                     function.getSymName(),
+                                     pm::stringifyFragmentKind(fragment.getKind()),
+                                     fragment.getStage());
     OpBuilder::InsertionGuard guard(builder);
     builder.createBlock(&body.getBody());
     if (!zeroed && fragment.getKind() == pm::FragmentKind::Prologue) {
@@ -413,8 +414,8 @@ LogicalResult LowerToRuntime::lowerRole(pm::RoleOp role,
   }
   // Accumulators begin each step at zero even where there is no prologue.
   if (!zeroed) {
-    auto body = pmrt::BodyOp::create(builder, role.getLoc(),
-                                     "zero_accumulators", "prologue", 0);
+    auto body = pmrt::BodyOp::create(builder, role.getLoc(), "zero_accumulators",
+                                     "prologue", 0);
     {
       OpBuilder::InsertionGuard guard(builder);
       builder.createBlock(&body.getBody());

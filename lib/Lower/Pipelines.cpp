@@ -1,9 +1,9 @@
 //===- Pipelines.cpp - the named pipelines of this phase ------------------===//
 
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Pass/PassRegistry.h"
 #include "pipemesh/Lower/Kernels/Passes.h"
 #include "pipemesh/Lower/Passes.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
 
 using namespace mlir;
 using namespace pipemesh;

@@ -1,10 +1,10 @@
 //===- PrepareGemms.cpp - pm-prepare-gemms --------------------------------===//
 
 #include "GemmLayout.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pipemesh/Dialect/StableHLO/TensorBuilder.h"
 #include "pipemesh/Lower/Kernels/LibraryProduct.h"
 #include "pipemesh/Lower/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace pipemesh {
 #define GEN_PASS_DEF_PREPAREGEMMS
@@ -82,12 +82,10 @@ struct PrepareGemms : pipemesh::impl::PrepareGemmsBase<PrepareGemms> {
       auto numbers = dot.getDotDimensionNumbers();
       int64_t batch = numbers.getLhsBatchingDimensions().size();
       int64_t contracted = numbers.getLhsContractingDimensions().size();
-      Value lhs =
-          toCanonical(b, dot.getLhs(), numbers.getLhsBatchingDimensions(),
-                      numbers.getLhsContractingDimensions());
-      Value rhs =
-          toCanonical(b, dot.getRhs(), numbers.getRhsBatchingDimensions(),
-                      numbers.getRhsContractingDimensions());
+      Value lhs = toCanonical(b, dot.getLhs(), numbers.getLhsBatchingDimensions(),
+                              numbers.getLhsContractingDimensions());
+      Value rhs = toCanonical(b, dot.getRhs(), numbers.getRhsBatchingDimensions(),
+                              numbers.getRhsContractingDimensions());
       int64_t lhsRank = TensorBuilder::typeOf(lhs).getRank();
       int64_t rhsRank = TensorBuilder::typeOf(rhs).getRank();
       Value result = b.dot(lhs, rhs, range(0, batch), range(0, batch),

@@ -3,10 +3,10 @@
 #include "ControlFlow.h"
 #include "GemmLayout.h"
 #include "UniformConditions.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pipemesh/Dialect/PM/PM.h"
 #include "pipemesh/Dialect/PMRT/PMRT.h"
 #include "pipemesh/Lower/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace pipemesh {
 #define GEN_PASS_DEF_VERIFYKERNELS
@@ -53,9 +53,8 @@ struct VerifyKernels : pipemesh::impl::VerifyKernelsBase<VerifyKernels> {
             pm::AllGatherOp, pm::ReduceScatterOp, pm::AllToAllOp,
             pm::CollectivePermuteOp, func::ReturnOp, stablehlo::ReturnOp>(op))
       return success();
-    return op.emitOpError(
-        "may not stand in a fragment of the kernel level; run "
-        "pm-fuse-kernels");
+    return op.emitOpError("may not stand in a fragment of the kernel level; run "
+                          "pm-fuse-kernels");
   }
 };
 } // namespace

@@ -32,8 +32,7 @@ struct Access {
   bool fills; ///< writes every byte
 };
 
-/// Live bytes of the slices that a body touches; the last is the scratch
-/// region.
+/// Live bytes of the slices that a body touches; the last is the scratch region.
 using LiveSet = std::vector<Ranges>;
 
 /// What a run of a body needs, for one set of what is live behind it.
@@ -125,8 +124,8 @@ LiveBody::LiveBody(const Role &role, uint32_t number, const Starts &starts,
     const pmrt_instruction &instruction = body.instructions[i];
     auto add = [&](Slice slice, uint64_t begin, uint64_t end, bool reads,
                    bool fills) {
-      auto [entry, fresh] =
-          numbers.try_emplace(slice, static_cast<uint32_t>(slices.size()));
+      auto [entry, fresh] = numbers.try_emplace(
+          slice, static_cast<uint32_t>(slices.size()));
       if (fresh)
         slices.push_back(slice);
       accesses[i].push_back({entry->second, begin, end, reads, fills});
@@ -200,9 +199,8 @@ void LiveBody::goBack(const FlowBlock &block, LiveSet &live,
   for (uint64_t i = block.end; i-- > block.begin;) {
     auto add = [&](const Access &access) {
       if (life)
-        sum(access.slice) +=
-            access.end - access.begin -
-            live[access.slice].bytesIn(access.begin, access.end);
+        sum(access.slice) += access.end - access.begin -
+                             live[access.slice].bytesIn(access.begin, access.end);
       live[access.slice].add(access.begin, access.end);
     };
     for (const Access &access : accesses[i])
@@ -353,10 +351,10 @@ LiveFacts findLive(const Role &role) {
     see(total + life.values, life.scratch, life.kernel, [&] {
       if (!table.bodies[action.index].num_instructions)
         return describeAction();
-      return cat(
-          describe(role, a), ", instruction ", life.instruction, " (",
-          describe(table.bodies[action.index].instructions[life.instruction]),
-          ")");
+      return cat(describe(role, a), ", instruction ", life.instruction, " (",
+                 describe(table.bodies[action.index]
+                              .instructions[life.instruction]),
+                 ")");
     });
     for (size_t s = 0; s + 1 < body->slices.size(); ++s) {
       total += life.before[s].bytes();

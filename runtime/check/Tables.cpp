@@ -38,15 +38,15 @@ Tables::Tables(const Manifest &manifest,
     : manifest(manifest),
       microBatches(static_cast<uint32_t>(manifest.mesh.microBatches())) {
   if (given.size() != manifest.roles.size())
-    refuse("tables", "there are ", given.size(),
-           " roles, but the manifest has ", manifest.roles.size());
+    refuse("tables", "there are ", given.size(), " roles, but the manifest has ",
+           manifest.roles.size());
   int64_t stages = 1;
   for (const Axis &axis : manifest.mesh.getAxes())
     if (axis.kind == AxisKind::Stage)
       stages *= axis.size;
   if (stages != static_cast<int64_t>(given.size()))
-    refuse("tables", "there are ", given.size(), " roles for a mesh of ",
-           stages, " stages");
+    refuse("tables", "there are ", given.size(), " roles for a mesh of ", stages,
+           " stages");
   for (size_t i = 0; i < given.size(); ++i)
     roles.push_back({*given[i], manifest.roles[i], static_cast<uint32_t>(i)});
 }
@@ -132,12 +132,13 @@ void RoleCheck::checkBuffers() {
   if (table.arena_bytes > mostBytes)
     wrong("has an arena of ", table.arena_bytes, " bytes");
   if (table.arena_bytes > role.info.arenaBytes)
-    wrong("has an arena of ", table.arena_bytes, " bytes, but in the manifest ",
-          role.info.arenaBytes);
+    wrong("has an arena of ", table.arena_bytes,
+          " bytes, but in the manifest ", role.info.arenaBytes);
   if (table.scratch_offset > table.arena_bytes ||
       table.scratch_bytes > table.arena_bytes - table.scratch_offset)
-    wrong("has scratch up to byte ", table.scratch_offset + table.scratch_bytes,
-          " of an arena of ", table.arena_bytes);
+    wrong("has scratch up to byte ",
+          table.scratch_offset + table.scratch_bytes, " of an arena of ",
+          table.arena_bytes);
   if (table.num_buffers != role.info.buffers.size())
     wrong("has ", table.num_buffers, " buffers, but the manifest ",
           role.info.buffers.size());
@@ -156,7 +157,8 @@ void RoleCheck::checkBuffers() {
             info.bytes);
     if (buffer.slots < 1)
       wrong("buffer '", buffer.name, "' has no slots");
-    uint64_t end = product(buffer.slots - 1, buffer.slot_stride) + buffer.bytes;
+    uint64_t end =
+        product(buffer.slots - 1, buffer.slot_stride) + buffer.bytes;
     if (buffer.offset > table.arena_bytes ||
         end > table.arena_bytes - buffer.offset)
       wrong("buffer '", buffer.name, "' ends at byte ", buffer.offset + end,
@@ -201,10 +203,11 @@ void RoleCheck::checkPlaces() {
   for (uint32_t i : order) {
     const pmrt_buffer &buffer = table.buffers[i], &before = table.buffers[last];
     if (buffer.offset < end) {
-      bool same =
-          buffer.offset == before.offset && buffer.bytes == before.bytes &&
-          buffer.slots == before.slots &&
-          (buffer.slots == 1 || buffer.slot_stride == before.slot_stride);
+      bool same = buffer.offset == before.offset &&
+                  buffer.bytes == before.bytes &&
+                  buffer.slots == before.slots &&
+                  (buffer.slots == 1 ||
+                   buffer.slot_stride == before.slot_stride);
       auto lives = [&](uint32_t other) {
         BufferKind kind = role.info.buffers[other].kind;
         return kind == BufferKind::Input || kind == BufferKind::State;
@@ -297,8 +300,7 @@ void RoleCheck::checkBounds(const pmrt_operand &operand,
 
 /// What an instruction does with each of its operands.
 void RoleCheck::checkAccess(const pmrt_instruction &instruction) const {
-  constexpr uint32_t reads = PMRT_READ, writes = PMRT_WRITE,
-                     both = reads | writes;
+  constexpr uint32_t reads = PMRT_READ, writes = PMRT_WRITE, both = reads | writes;
   std::vector<uint32_t> wanted;
   switch (instruction.opcode) {
   case PMRT_OP_GEMM:
@@ -383,13 +385,11 @@ void RoleCheck::checkOverlaps(const pmrt_instruction &instruction) const {
 
 void RoleCheck::checkGemm(const pmrt_instruction &instruction) const {
   const auto &gemm = *static_cast<const pmrt_gemm *>(instruction.descriptor);
-  bool isKnown =
-      gemm.dtype == PMRT_F32 ||
-      (table.device && (gemm.dtype == PMRT_F64 || gemm.dtype == PMRT_F16 ||
-                        gemm.dtype == PMRT_BF16));
+  bool isKnown = gemm.dtype == PMRT_F32 ||
+                 (table.device && (gemm.dtype == PMRT_F64 ||
+                                   gemm.dtype == PMRT_F16 || gemm.dtype == PMRT_BF16));
   if (!isKnown)
-    here("tables", "multiplies matrices of ", dtypeText(gemm.dtype),
-         ", but the ",
+    here("tables", "multiplies matrices of ", dtypeText(gemm.dtype), ", but the ",
          table.device ? "cuda backend has f32, f64, f16 and bf16"
                       : "host backend has f32");
   bool widens = (gemm.dtype == PMRT_F16 || gemm.dtype == PMRT_BF16) &&
@@ -437,8 +437,7 @@ void RoleCheck::checkGemm(const pmrt_instruction &instruction) const {
                    int64_t leading, const int64_t *strides) {
     if (rows == 0 || columns == 0 || none)
       return;
-    if (leading < 0 ||
-        std::any_of(strides, strides + PMRT_MAX_BATCH_DIMS, negative))
+    if (leading < 0 || std::any_of(strides, strides + PMRT_MAX_BATCH_DIMS, negative))
       here("tables", "has a negative stride of operand ", operand);
     if (leading < columns && rows > 1)
       here(operand >= 2 ? "overlap" : "tables", "has rows of ", columns,
@@ -478,8 +477,7 @@ void RoleCheck::checkJump(const pmrt_instruction &instruction) const {
   if (!chooses)
     return;
   if (jump.dtype != PMRT_I1 && jump.dtype != PMRT_I32)
-    here("tables", "chooses by a ", dtypeText(jump.dtype),
-         ", not an i1 or i32");
+    here("tables", "chooses by a ", dtypeText(jump.dtype), ", not an i1 or i32");
   if (instruction.operands[0].bytes < elementBytes(jump.dtype))
     here("tables", "chooses by ", instruction.operands[0].bytes, " bytes of ",
          elementBytes(jump.dtype));
@@ -576,8 +574,8 @@ void RoleCheck::checkPermute(const pmrt_instruction &instruction) const {
     fills(instruction, o, permute.count, elementBytes(permute.dtype));
 }
 
-/// What is started has a lane of its own: the members meet there in the order
-/// of their starts, whatever else they do.
+/// What is started has a lane of its own: the members meet there in the order of
+/// their starts, whatever else they do.
 void RoleCheck::checkEvent(const pmrt_instruction &instruction) const {
   bool waits = instruction.opcode == PMRT_OP_WAIT;
   if (waits != (instruction.event != 0) &&
@@ -601,8 +599,7 @@ void RoleCheck::checkInstruction(const pmrt_instruction &instruction) const {
   if (needs && !instruction.descriptor)
     here("tables", "has no descriptor");
   if (instruction.opcode == PMRT_OP_KERNEL) {
-    const auto *kernel =
-        static_cast<const pmrt_kernel *>(instruction.descriptor);
+    const auto *kernel = static_cast<const pmrt_kernel *>(instruction.descriptor);
     if (std::less<>()(kernel, table.kernels) ||
         !std::less<>()(kernel, table.kernels + table.num_kernels) ||
         !kernel->function != (table.device != nullptr))
@@ -618,8 +615,7 @@ void RoleCheck::checkInstruction(const pmrt_instruction &instruction) const {
       here("tables", "uses communicator ", communicatorOf(instruction), " of ",
            table.num_communicators);
     if (!elementBytes(dtypeOf(instruction)))
-      here("tables", "has the unknown element ",
-           dtypeText(dtypeOf(instruction)));
+      here("tables", "has the unknown element ", dtypeText(dtypeOf(instruction)));
     checkType(instruction, dtypeOf(instruction));
   }
   checkEvent(instruction);

@@ -240,8 +240,7 @@ static std::string jumpProblem(const pmrt_instruction &instruction,
     return cat("chooses by a ", dtypeName(jump.dtype), ", not by an i1 or i32");
   uint64_t size = jump.dtype == PMRT_I1 ? 1 : 4;
   if (instruction.operands[0].bytes < size)
-    return cat("chooses by ", instruction.operands[0].bytes, " bytes of ",
-               size);
+    return cat("chooses by ", instruction.operands[0].bytes, " bytes of ", size);
   return "";
 }
 
@@ -339,8 +338,7 @@ void checkRole(const pmrt_role &role, const RoleInfo &info,
         wrong(here(), " has no descriptor");
       bool mayHaveEvent = instruction.opcode == PMRT_OP_ALL_REDUCE ||
                           instruction.opcode == PMRT_OP_WAIT;
-      if (mayHaveEvent ? instruction.event > mostEvents
-                       : instruction.event != 0)
+      if (mayHaveEvent ? instruction.event > mostEvents : instruction.event != 0)
         wrong(here(), " has event ", instruction.event);
       if (instruction.opcode == PMRT_OP_WAIT && !instruction.event)
         wrong(here(), " waits for no event");
@@ -386,8 +384,8 @@ void checkRole(const pmrt_role &role, const RoleInfo &info,
         bool isComplex =
             collective.dtype == PMRT_C64 || collective.dtype == PMRT_C128;
         bool isSum = collective.reduction == PMRT_SUM;
-        if (!gather &&
-            ((collective.dtype == PMRT_I1 && isSum) || (isComplex && !isSum)))
+        if (!gather && ((collective.dtype == PMRT_I1 && isSum) ||
+                        (isComplex && !isSum)))
           wrong(here(), " reduces ", dtypeName(collective.dtype),
                 ", but the host backend reduces numbers, complex ones by their "
                 "sum only and booleans by all but that");

@@ -1,9 +1,9 @@
 //===- Api.h - What is called of NVIDIA's libraries -----------------------===//
 //
-// The entry points of the CUDA driver, cuBLASLt and NCCL that a rank calls,
-// declared here so that the backend builds where no toolkit is. The libraries
-// are loaded when a job runs (Libraries.h). test/Cuda/ApiTest.cpp compares
-// types and numbers with NVIDIA's headers where those are.
+// The entry points of the CUDA driver, cuBLASLt and NCCL that a rank calls, declared
+// here so that the backend builds where no toolkit is. The libraries are loaded when a
+// job runs (Libraries.h). test/Cuda/ApiTest.cpp compares types and numbers with
+// NVIDIA's headers where those are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,12 +32,10 @@ using CUgraphExec = struct CUgraphExec_st *;
 using CUarray = struct CUarray_st *;
 
 inline constexpr CUresult CUDA_SUCCESS = 0, CUDA_ERROR_INVALID_VALUE = 1,
-                          CUDA_ERROR_OUT_OF_MEMORY = 2,
-                          CUDA_ERROR_NO_DEVICE = 100,
+                          CUDA_ERROR_OUT_OF_MEMORY = 2, CUDA_ERROR_NO_DEVICE = 100,
                           CUDA_ERROR_INVALID_IMAGE = 200,
                           CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
-                          CUDA_ERROR_NOT_FOUND = 500,
-                          CUDA_ERROR_NOT_READY = 600,
+                          CUDA_ERROR_NOT_FOUND = 500, CUDA_ERROR_NOT_READY = 600,
                           CUDA_ERROR_ILLEGAL_ADDRESS = 700,
                           CUDA_ERROR_LAUNCH_FAILED = 719,
                           CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
@@ -49,10 +47,8 @@ inline constexpr int CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
 inline constexpr int CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED = 2,
                      /// Links between processors have it, PCI has not.
     CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED = 3;
-inline constexpr unsigned CU_STREAM_NON_BLOCKING = 1,
-                          CU_EVENT_DISABLE_TIMING = 2,
-                          CU_MEMHOSTALLOC_PORTABLE = 1,
-                          CU_MEMHOSTALLOC_DEVICEMAP = 2,
+inline constexpr unsigned CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DISABLE_TIMING = 2,
+                          CU_MEMHOSTALLOC_PORTABLE = 1, CU_MEMHOSTALLOC_DEVICEMAP = 2,
                           CU_MEMORYTYPE_DEVICE = 2;
 inline constexpr int CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1;
 
@@ -91,65 +87,61 @@ struct CUDA_MEMCPY3D {
 };
 
 /// X(name of the symbol, parameters); all return a CUresult.
-#define PIPEMESH_CUDA_DRIVER(X)                                                \
-  X(cuInit, (unsigned flags))                                                  \
-  X(cuDriverGetVersion, (int *version))                                        \
-  X(cuGetErrorName, (CUresult error, const char **text))                       \
-  X(cuGetErrorString, (CUresult error, const char **text))                     \
-  X(cuDeviceGetCount, (int *count))                                            \
-  X(cuDeviceGet, (CUdevice * device, int ordinal))                             \
-  X(cuDeviceGetName, (char *name, int length, CUdevice device))                \
-  X(cuDeviceGetAttribute, (int *value, int attribute, CUdevice device))        \
-  X(cuDeviceGetPCIBusId, (char *id, int length, CUdevice device))              \
-  X(cuDeviceGetP2PAttribute,                                                   \
-    (int *value, int attribute, CUdevice from, CUdevice to))                   \
-  X(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device))          \
-  X(cuDevicePrimaryCtxRelease_v2, (CUdevice device))                           \
-  X(cuCtxSetCurrent, (CUcontext context))                                      \
-  X(cuMemGetInfo_v2, (size_t *free, size_t *total))                            \
-  X(cuMemAlloc_v2, (CUdeviceptr * pointer, size_t bytes))                      \
-  X(cuMemFree_v2, (CUdeviceptr pointer))                                       \
-  X(cuMemHostAlloc, (void **pointer, size_t bytes, unsigned flags))            \
-  X(cuMemFreeHost, (void *pointer))                                            \
-  X(cuMemHostGetDevicePointer_v2,                                              \
-    (CUdeviceptr * pointer, void *host, unsigned flags))                       \
-  X(cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t bytes))         \
-  X(cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t bytes))               \
-  X(cuMemcpyHtoDAsync_v2,                                                      \
-    (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))         \
-  X(cuMemcpyDtoHAsync_v2,                                                      \
-    (void *to, CUdeviceptr from, size_t bytes, CUstream stream))               \
-  X(cuMemcpyDtoDAsync_v2,                                                      \
-    (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))         \
-  X(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *copy, CUstream stream))          \
-  X(cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D *copy, CUstream stream))          \
-  X(cuMemsetD8Async,                                                           \
-    (CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream))      \
-  X(cuStreamCreate, (CUstream * stream, unsigned flags))                       \
-  X(cuStreamDestroy_v2, (CUstream stream))                                     \
-  X(cuStreamSynchronize, (CUstream stream))                                    \
-  X(cuStreamQuery, (CUstream stream))                                          \
-  X(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags))       \
-  X(cuStreamWriteValue32_v2,                                                   \
-    (CUstream stream, CUdeviceptr to, uint32_t value, unsigned flags))         \
-  X(cuEventCreate, (CUevent * event, unsigned flags))                          \
-  X(cuEventDestroy_v2, (CUevent event))                                        \
-  X(cuEventRecord, (CUevent event, CUstream stream))                           \
-  X(cuEventQuery, (CUevent event))                                             \
-  X(cuModuleLoadData, (CUmodule * module, const void *image))                  \
-  X(cuModuleUnload, (CUmodule module))                                         \
-  X(cuModuleGetFunction,                                                       \
-    (CUfunction * function, CUmodule module, const char *name))                \
-  X(cuLaunchKernel,                                                            \
-    (CUfunction function, unsigned gridX, unsigned gridY, unsigned gridZ,      \
-     unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,  \
-     CUstream stream, void **parameters, void **extra))                        \
-  X(cuStreamBeginCapture_v2, (CUstream stream, int mode))                      \
-  X(cuStreamEndCapture, (CUstream stream, CUgraph * graph))                    \
-  X(cuGraphInstantiateWithFlags,                                               \
-    (CUgraphExec * executable, CUgraph graph, unsigned long long flags))       \
-  X(cuGraphLaunch, (CUgraphExec executable, CUstream stream))                  \
-  X(cuGraphExecDestroy, (CUgraphExec executable))                              \
+#define PIPEMESH_CUDA_DRIVER(X)                                                        \
+  X(cuInit, (unsigned flags))                                                          \
+  X(cuDriverGetVersion, (int *version))                                                \
+  X(cuGetErrorName, (CUresult error, const char **text))                               \
+  X(cuGetErrorString, (CUresult error, const char **text))                             \
+  X(cuDeviceGetCount, (int *count))                                                    \
+  X(cuDeviceGet, (CUdevice *device, int ordinal))                                      \
+  X(cuDeviceGetName, (char *name, int length, CUdevice device))                        \
+  X(cuDeviceGetAttribute, (int *value, int attribute, CUdevice device))                \
+  X(cuDeviceGetPCIBusId, (char *id, int length, CUdevice device))                      \
+  X(cuDeviceGetP2PAttribute, (int *value, int attribute, CUdevice from, CUdevice to))  \
+  X(cuDevicePrimaryCtxRetain, (CUcontext *context, CUdevice device))                   \
+  X(cuDevicePrimaryCtxRelease_v2, (CUdevice device))                                   \
+  X(cuCtxSetCurrent, (CUcontext context))                                              \
+  X(cuMemGetInfo_v2, (size_t *free, size_t *total))                                    \
+  X(cuMemAlloc_v2, (CUdeviceptr *pointer, size_t bytes))                               \
+  X(cuMemFree_v2, (CUdeviceptr pointer))                                               \
+  X(cuMemHostAlloc, (void **pointer, size_t bytes, unsigned flags))                    \
+  X(cuMemFreeHost, (void *pointer))                                                    \
+  X(cuMemHostGetDevicePointer_v2, (CUdeviceptr *pointer, void *host, unsigned flags))  \
+  X(cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t bytes))                 \
+  X(cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t bytes))                       \
+  X(cuMemcpyHtoDAsync_v2,                                                              \
+    (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))                 \
+  X(cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t bytes, CUstream stream)) \
+  X(cuMemcpyDtoDAsync_v2,                                                              \
+    (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))                 \
+  X(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *copy, CUstream stream))                  \
+  X(cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D *copy, CUstream stream))                  \
+  X(cuMemsetD8Async,                                                                   \
+    (CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream))              \
+  X(cuStreamCreate, (CUstream * stream, unsigned flags))                               \
+  X(cuStreamDestroy_v2, (CUstream stream))                                             \
+  X(cuStreamSynchronize, (CUstream stream))                                            \
+  X(cuStreamQuery, (CUstream stream))                                                  \
+  X(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags))               \
+  X(cuStreamWriteValue32_v2,                                                           \
+    (CUstream stream, CUdeviceptr to, uint32_t value, unsigned flags))                 \
+  X(cuEventCreate, (CUevent * event, unsigned flags))                                  \
+  X(cuEventDestroy_v2, (CUevent event))                                                \
+  X(cuEventRecord, (CUevent event, CUstream stream))                                   \
+  X(cuEventQuery, (CUevent event))                                                     \
+  X(cuModuleLoadData, (CUmodule * module, const void *image))                          \
+  X(cuModuleUnload, (CUmodule module))                                                 \
+  X(cuModuleGetFunction, (CUfunction * function, CUmodule module, const char *name))   \
+  X(cuLaunchKernel,                                                                    \
+    (CUfunction function, unsigned gridX, unsigned gridY, unsigned gridZ,              \
+     unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,          \
+     CUstream stream, void **parameters, void **extra))                                \
+  X(cuStreamBeginCapture_v2, (CUstream stream, int mode))                              \
+  X(cuStreamEndCapture, (CUstream stream, CUgraph *graph))                             \
+  X(cuGraphInstantiateWithFlags,                                                       \
+    (CUgraphExec * executable, CUgraph graph, unsigned long long flags))               \
+  X(cuGraphLaunch, (CUgraphExec executable, CUstream stream))                          \
+  X(cuGraphExecDestroy, (CUgraphExec executable))                                      \
   X(cuGraphDestroy, (CUgraph graph))
 
 //===----------------------------------------------------------------------===//
@@ -168,11 +160,9 @@ inline constexpr cublasStatus_t CUBLAS_STATUS_SUCCESS = 0,
 inline constexpr int CUBLAS_COMPUTE_32F = 68, CUBLAS_COMPUTE_32F_FAST_TF32 = 77,
                      CUBLAS_COMPUTE_64F = 70;
 /// cudaDataType
-inline constexpr int CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_R_16F = 2,
-                     CUDA_R_16BF = 14;
+inline constexpr int CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_R_16F = 2, CUDA_R_16BF = 14;
 inline constexpr int CUBLAS_OP_N = 0, CUBLAS_OP_T = 1;
-inline constexpr int CUBLASLT_MATMUL_DESC_TRANSA = 3,
-                     CUBLASLT_MATMUL_DESC_TRANSB = 4,
+inline constexpr int CUBLASLT_MATMUL_DESC_TRANSA = 3, CUBLASLT_MATMUL_DESC_TRANSB = 4,
                      CUBLASLT_MATMUL_DESC_EPILOGUE = 7,
                      CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,
                      CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER = 11,
@@ -258,8 +248,8 @@ inline constexpr ncclResult_t ncclSuccess = 0, ncclUnhandledCudaError = 1,
                               ncclRemoteError = 6, ncclInProgress = 7;
 /// ncclDataType_t
 inline constexpr int ncclInt8 = 0, ncclUint8 = 1, ncclInt32 = 2, ncclUint32 = 3,
-                     ncclInt64 = 4, ncclUint64 = 5, ncclFloat16 = 6,
-                     ncclFloat32 = 7, ncclFloat64 = 8, ncclBfloat16 = 9;
+                     ncclInt64 = 4, ncclUint64 = 5, ncclFloat16 = 6, ncclFloat32 = 7,
+                     ncclFloat64 = 8, ncclBfloat16 = 9;
 /// ncclRedOp_t
 inline constexpr int ncclSum = 0, ncclMax = 2, ncclMin = 3;
 inline constexpr int NCCL_SPLIT_NOCOLOR = -1;
@@ -279,34 +269,40 @@ struct ncclConfig_t {
 };
 
 /// All return an ncclResult_t, but for the texts.
-#define PIPEMESH_NCCL(X)                                                       \
-  X(ncclGetVersion, (int *version))                                            \
-  X(ncclGetUniqueId, (ncclUniqueId * id))                                      \
-  X(ncclCommInitRankConfig, (ncclComm_t * communicator, int ranks,             \
-                             ncclUniqueId id, int rank, ncclConfig_t *config)) \
-  X(ncclCommSplit, (ncclComm_t communicator, int color, int key,               \
-                    ncclComm_t *made, ncclConfig_t *config))                   \
-  X(ncclCommFinalize, (ncclComm_t communicator))                               \
-  X(ncclCommDestroy, (ncclComm_t communicator))                                \
-  X(ncclCommAbort, (ncclComm_t communicator))                                  \
-  X(ncclCommGetAsyncError, (ncclComm_t communicator, ncclResult_t * error))    \
-  X(ncclAllReduce, (const void *from, void *to, size_t count, int type,        \
-                    int reduction, ncclComm_t communicator, CUstream stream))  \
-  X(ncclAllGather, (const void *from, void *to, size_t sendCount, int type,    \
-                    ncclComm_t communicator, CUstream stream))                 \
-  X(ncclReduceScatter,                                                         \
-    (const void *from, void *to, size_t receiveCount, int type, int reduction, \
-     ncclComm_t communicator, CUstream stream))                                \
-  X(ncclSend, (const void *from, size_t count, int type, int peer,             \
-               ncclComm_t communicator, CUstream stream))                      \
-  X(ncclRecv, (void *to, size_t count, int type, int peer,                     \
-               ncclComm_t communicator, CUstream stream))                      \
-  X(ncclGroupStart, ())                                                        \
+#define PIPEMESH_NCCL(X)                                                               \
+  X(ncclGetVersion, (int *version))                                                    \
+  X(ncclGetUniqueId, (ncclUniqueId * id))                                              \
+  X(ncclCommInitRankConfig,                                                            \
+    (ncclComm_t * communicator, int ranks, ncclUniqueId id, int rank,                  \
+     ncclConfig_t *config))                                                            \
+  X(ncclCommSplit,                                                                     \
+    (ncclComm_t communicator, int color, int key, ncclComm_t *made,                    \
+     ncclConfig_t *config))                                                            \
+  X(ncclCommFinalize, (ncclComm_t communicator))                                       \
+  X(ncclCommDestroy, (ncclComm_t communicator))                                        \
+  X(ncclCommAbort, (ncclComm_t communicator))                                          \
+  X(ncclCommGetAsyncError, (ncclComm_t communicator, ncclResult_t *error))             \
+  X(ncclAllReduce,                                                                     \
+    (const void *from, void *to, size_t count, int type, int reduction,                \
+     ncclComm_t communicator, CUstream stream))                                        \
+  X(ncclAllGather,                                                                     \
+    (const void *from, void *to, size_t sendCount, int type, ncclComm_t communicator,  \
+     CUstream stream))                                                                 \
+  X(ncclReduceScatter,                                                                 \
+    (const void *from, void *to, size_t receiveCount, int type, int reduction,         \
+     ncclComm_t communicator, CUstream stream))                                        \
+  X(ncclSend,                                                                          \
+    (const void *from, size_t count, int type, int peer, ncclComm_t communicator,      \
+     CUstream stream))                                                                 \
+  X(ncclRecv,                                                                          \
+    (void *to, size_t count, int type, int peer, ncclComm_t communicator,              \
+     CUstream stream))                                                                 \
+  X(ncclGroupStart, ())                                                                \
   X(ncclGroupEnd, ())
 
 /// X(name, parameters); these return a text.
-#define PIPEMESH_NCCL_TEXTS(X)                                                 \
-  X(ncclGetErrorString, (ncclResult_t result))                                 \
+#define PIPEMESH_NCCL_TEXTS(X)                                                         \
+  X(ncclGetErrorString, (ncclResult_t result))                                         \
   X(ncclGetLastError, (ncclComm_t communicator))
 
 } // namespace pipemesh::cuda

@@ -15,8 +15,8 @@ CudaRank::CudaRank(const CudaJob &job, int device, const Program &program,
                    const Mesh &mesh, int64_t rank, Transport &transport,
                    std::vector<Group *> groups, const HostOptions &options,
                    const std::atomic<bool> &aborted, int spin)
-    : Rank(program, mesh, rank, transport, std::move(groups), /*votes=*/false,
-           options, aborted, spin),
+    : Rank(program, mesh, rank, transport, std::move(groups), /*votes=*/false, options,
+           aborted, spin),
       job(job), plan(job.plans[mesh.role(rank)]), ordinal(device) {}
 
 CudaRank::~CudaRank() {
@@ -52,8 +52,7 @@ void CudaRank::allocate() {
   }
   uint64_t tableBytes = table.size() * sizeof(int64_t);
   copiesAt = (coordinatesAt + tableBytes + 255) / 256 * 256;
-  memory = device->allocate(copiesAt + plan.copyBytes() + 256,
-                            "the program's arena");
+  memory = device->allocate(copiesAt + plan.copyBytes() + 256, "the program's arena");
   if (tableBytes)
     job.libraries.check(job.libraries.cuMemcpyHtoD_v2(memory + coordinatesAt,
                                                       table.data(), tableBytes),
@@ -97,25 +96,24 @@ void CudaRank::allocate() {
     algorithms.save();
   if (job.options.staged) {
     carrier = std::make_unique<StagedCarrier>(
-        *device,
-        StagedCarrier::Host{role, rank, transport, groups, memberIndex,
-                            patience, [this] { return record.step.load(); }});
+        *device, StagedCarrier::Host{role, rank, transport, groups, memberIndex,
+                                     patience, [this] { return record.step.load(); }});
   } else {
     uint64_t began = nanoseconds();
     auto keepWaiting = [this, began](const std::string &what) {
       stopWhenAsked();
       if (options.deadline && nanoseconds() - began > options.deadline)
-        throw Error(cat("waits for ", what,
-                        " longer than --deadline; not all ranks "
-                        "have come"),
+        throw Error(cat("waits for ", what, " longer than --deadline; not all ranks "
+                                            "have come"),
                     lateStatus);
       std::this_thread::sleep_for(std::chrono::microseconds(200));
     };
     carrier = std::make_unique<NcclCarrier>(
         job.libraries,
-        std::make_unique<Communicators>(
-            job.libraries, job.id, static_cast<int>(mesh.ranks()),
-            static_cast<int>(rank), job.divisions, keepWaiting),
+        std::make_unique<Communicators>(job.libraries, job.id,
+                                        static_cast<int>(mesh.ranks()),
+                                        static_cast<int>(rank), job.divisions,
+                                        keepWaiting),
         job.divisions, mesh, role, plan, rank);
   }
   endsFragment.resize(plan.getLaunches().size());
@@ -145,8 +143,7 @@ CUdeviceptr CudaRank::place(int64_t buffer, int64_t microBatch) const {
          (static_cast<uint64_t>(microBatch) % one.slots) * one.slot_stride;
 }
 
-CUdeviceptr CudaRank::place(const pmrt_operand &operand,
-                            uint32_t microBatch) const {
+CUdeviceptr CudaRank::place(const pmrt_operand &operand, uint32_t microBatch) const {
   return memory + rangeOf(program.role, operand, microBatch).begin;
 }
 
@@ -154,10 +151,10 @@ const std::byte *CudaRank::view(int64_t buffer, int64_t microBatch) const {
   staging.resize(program.role.buffers[buffer].bytes);
   device->enter();
   if (!staging.empty())
-    job.libraries.check(
-        job.libraries.cuMemcpyDtoH_v2(staging.data(), place(buffer, microBatch),
-                                      staging.size()),
-        "cuMemcpyDtoH of '", program.role.buffers[buffer].name, "'");
+    job.libraries.check(job.libraries.cuMemcpyDtoH_v2(staging.data(),
+                                                      place(buffer, microBatch),
+                                                      staging.size()),
+                        "cuMemcpyDtoH of '", program.role.buffers[buffer].name, "'");
   return staging.data();
 }
 
@@ -167,10 +164,9 @@ void CudaRank::edit(int64_t buffer, int64_t microBatch,
   fill(staging.data());
   device->enter();
   if (!staging.empty())
-    job.libraries.check(
-        job.libraries.cuMemcpyHtoD_v2(place(buffer, microBatch), staging.data(),
-                                      staging.size()),
-        "cuMemcpyHtoD of '", program.role.buffers[buffer].name, "'");
+    job.libraries.check(job.libraries.cuMemcpyHtoD_v2(place(buffer, microBatch),
+                                                      staging.data(), staging.size()),
+                        "cuMemcpyHtoD of '", program.role.buffers[buffer].name, "'");
 }
 
 void CudaRank::settle() {
@@ -196,9 +192,8 @@ void CudaRank::runStep(int64_t step) {
     makeGraph();
   progress->markBegin(step, streams[ComputeStream]);
   if (captures)
-    job.libraries.check(
-        job.libraries.cuGraphLaunch(graph, streams[ComputeStream]),
-        "cuGraphLaunch");
+    job.libraries.check(job.libraries.cuGraphLaunch(graph, streams[ComputeStream]),
+                        "cuGraphLaunch");
   else
     launchAll();
   progress->markEnd(step, streams[ComputeStream]);
@@ -209,8 +204,8 @@ void CudaRank::runStep(int64_t step) {
   if (captures) {
     // The launches were counted when they were captured.
     for (const Launch &launch : plan.getLaunches())
-      if (launch.action != Launch::whole &&
-          launch.instruction != Launch::whole && counts.steps > 1)
+      if (launch.action != Launch::whole && launch.instruction != Launch::whole &&
+          counts.steps > 1)
         ++counts.instructions[program.role.actions[launch.action].index]
                              [launch.instruction];
   }
@@ -226,8 +221,7 @@ void CudaRank::makeGraph() {
   launchAll();
   job.libraries.check(job.libraries.cuStreamEndCapture(compute, &captured),
                       "cuStreamEndCapture");
-  CUresult result =
-      job.libraries.cuGraphInstantiateWithFlags(&graph, captured, 0);
+  CUresult result = job.libraries.cuGraphInstantiateWithFlags(&graph, captured, 0);
   job.libraries.cuGraphDestroy(captured);
   job.libraries.check(result, "cuGraphInstantiate");
 }
@@ -274,11 +268,11 @@ void CudaRank::launch(size_t first, size_t last) {
                           isOnce(body) ? 0 : action.micro_batch, stream);
     } else if (head.copies) {
       const pmrt_buffer &buffer = program.role.buffers[action.index];
-      job.libraries.check(job.libraries.cuMemcpyDtoDAsync_v2(
-                              memory + copiesAt + head.copyAt,
-                              place(action.index, action.micro_batch),
-                              buffer.bytes, stream),
-                          "cuMemcpyDtoDAsync of '", buffer.name, "'");
+      job.libraries.check(
+          job.libraries.cuMemcpyDtoDAsync_v2(memory + copiesAt + head.copyAt,
+                                             place(action.index, action.micro_batch),
+                                             buffer.bytes, stream),
+          "cuMemcpyDtoDAsync of '", buffer.name, "'");
     } else {
       std::vector<Transfer> transfers;
       uint32_t entered = head.sequence, done = 0;
@@ -288,11 +282,11 @@ void CudaRank::launch(size_t first, size_t last) {
         ++counts.actions[one.action];
         done = one.sequence;
         if (beginCommunication(i))
-          transfers.push_back(
-              {head.stream - FirstTransferStream, mesh.peer(rank, own.peer),
-               one.action, own.kind == PMRT_SEND,
-               one.isCopied ? memory + copiesAt + one.copyAt
-                            : place(own.index, own.micro_batch)});
+          transfers.push_back({head.stream - FirstTransferStream,
+                               mesh.peer(rank, own.peer), one.action,
+                               own.kind == PMRT_SEND,
+                               one.isCopied ? memory + copiesAt + one.copyAt
+                                            : place(own.index, own.micro_batch)});
       }
       progress->markEntered(head.stream, entered, stream);
       if (!transfers.empty())
@@ -303,9 +297,8 @@ void CudaRank::launch(size_t first, size_t last) {
   for (size_t i = first; i < last; ++i) {
     const Launch &one = plan.getLaunches()[i];
     if (one.records >= 0)
-      job.libraries.check(
-          job.libraries.cuEventRecord(events[one.records], stream),
-          "cuEventRecord");
+      job.libraries.check(job.libraries.cuEventRecord(events[one.records], stream),
+                          "cuEventRecord");
     if (!endsFragment[i])
       continue;
     progress->markFragments(++fragmentsLaunched, stream);
@@ -348,8 +341,7 @@ void CudaRank::launchInstruction(const Launch &launch,
         ->launch(places.data(), workspace(ComputeStream), stream);
     break;
   case PMRT_OP_KERNEL: {
-    auto number =
-        static_cast<size_t>(&kernelOf(instruction) - program.role.kernels);
+    auto number = static_cast<size_t>(&kernelOf(instruction) - program.role.kernels);
     const pmrt_launch &shape = program.role.device->launches[number];
     CUdeviceptr coordinates =
         memory + coordinatesAt +
@@ -360,38 +352,37 @@ void CudaRank::launchInstruction(const Launch &launch,
       parameters.push_back(&places[o]);
     parameters.push_back(&coordinates);
     parameters.push_back(&scratch);
-    libraries.check(libraries.cuLaunchKernel(functions[number], shape.blocks, 1,
-                                             1, shape.threads, 1, 1, 0, stream,
+    libraries.check(libraries.cuLaunchKernel(functions[number], shape.blocks, 1, 1,
+                                             shape.threads, 1, 1, 0, stream,
                                              parameters.data(), nullptr),
                     "the launch of ", describe(instruction));
     break;
   }
   case PMRT_OP_COPY:
     if (instruction.operands[0].bytes)
-      libraries.check(
-          libraries.cuMemcpyDtoDAsync_v2(places[1], places[0],
-                                         instruction.operands[0].bytes, stream),
-          "cuMemcpyDtoDAsync for ", describe(instruction));
+      libraries.check(libraries.cuMemcpyDtoDAsync_v2(places[1], places[0],
+                                                     instruction.operands[0].bytes,
+                                                     stream),
+                      "cuMemcpyDtoDAsync for ", describe(instruction));
     break;
   case PMRT_OP_ZERO:
     if (instruction.operands[0].bytes)
-      libraries.check(libraries.cuMemsetD8Async(
-                          places[0], 0, instruction.operands[0].bytes, stream),
+      libraries.check(libraries.cuMemsetD8Async(places[0], 0,
+                                                instruction.operands[0].bytes, stream),
                       "cuMemsetD8Async for ", describe(instruction));
     break;
   case PMRT_OP_WAIT:
     break;
   default: {
     bool isOwn = launch.sequence != 0;
-    if (isOwn && !beginCommunication(
-                     static_cast<size_t>(&launch - plan.getLaunches().data())))
+    if (isOwn && !beginCommunication(static_cast<size_t>(&launch -
+                                                         plan.getLaunches().data())))
       break;
     if (isOwn)
       progress->markEntered(launch.stream, launch.sequence, stream);
-    carrier->run(
-        instruction, places.data(),
-        workspace(instruction.event ? StartedStream : CollectiveStream),
-        stream);
+    carrier->run(instruction, places.data(),
+                 workspace(instruction.event ? StartedStream : CollectiveStream),
+                 stream);
     if (isOwn)
       progress->markDone(launch.stream, launch.sequence, stream);
   }
@@ -412,12 +403,12 @@ void CudaRank::launchLoops(const Launch &launch) {
       next = targetOf(instruction, nullptr);
     } else if (instruction.opcode == PMRT_OP_SWITCH) {
       uint64_t index = 0;
-      job.libraries.check(
-          job.libraries.cuMemcpyDtoHAsync_v2(
-              &index, place(instruction.operands[0], microBatch),
-              std::min<uint64_t>(instruction.operands[0].bytes, sizeof(index)),
-              stream),
-          "cuMemcpyDtoHAsync for ", describe(instruction));
+      job.libraries.check(job.libraries.cuMemcpyDtoHAsync_v2(
+                              &index, place(instruction.operands[0], microBatch),
+                              std::min<uint64_t>(instruction.operands[0].bytes,
+                                                 sizeof(index)),
+                              stream),
+                          "cuMemcpyDtoHAsync for ", describe(instruction));
       job.libraries.check(job.libraries.cuStreamSynchronize(stream),
                           "cuStreamSynchronize for ", describe(instruction));
       next = targetOf(instruction, &index);
@@ -453,8 +444,7 @@ bool CudaRank::beginCommunication(size_t index) {
     text = placeOf(instruction);
   } else {
     const pmrt_buffer &buffer = program.role.buffers[action.index];
-    entry.kind =
-        action.kind == PMRT_SEND ? FlightEntry::Send : FlightEntry::Receive;
+    entry.kind = action.kind == PMRT_SEND ? FlightEntry::Send : FlightEntry::Receive;
     entry.dtype = buffer.dtype;
     entry.elements = buffer.bytes / dtypeSize(buffer.dtype);
     entry.peer = static_cast<int32_t>(mesh.peer(rank, action.peer));
@@ -498,8 +488,7 @@ void CudaRank::follow() {
   if (waits) {
     const Launch &launch = plan.getLaunches()[waits->launch];
     record.set(launch.action,
-               launch.instruction == Launch::whole ? Record::none
-                                                   : launch.instruction,
+               launch.instruction == Launch::whole ? Record::none : launch.instruction,
                Record::Waiting, waits->entry.begin);
     return;
   }
@@ -544,8 +533,7 @@ std::string CudaRank::fragmentText() const {
 }
 
 void CudaRank::failBehind(CUresult result) {
-  fail("the GPU has failed ", fragmentText(), ": ",
-       job.libraries.textOf(result),
+  fail("the GPU has failed ", fragmentText(), ": ", job.libraries.textOf(result),
        "; run it under compute-sanitizer to see the kernel");
 }
 

@@ -30,15 +30,13 @@ struct CudaJob {
   CudaOptions options;
 };
 
-/// Launches a step by its plan, and watches how far the GPU is. Nothing of a
-/// step waits on the host but where the data goes through it, or a loop's
-/// length is read.
+/// Launches a step by its plan, and watches how far the GPU is. Nothing of a step waits
+/// on the host but where the data goes through it, or a loop's length is read.
 class CudaRank : public runtime::Rank {
 public:
   CudaRank(const CudaJob &job, int device, const runtime::Program &program,
            const Mesh &mesh, int64_t rank, runtime::Transport &transport,
-           std::vector<runtime::Group *> groups,
-           const runtime::HostOptions &options,
+           std::vector<runtime::Group *> groups, const runtime::HostOptions &options,
            const std::atomic<bool> &aborted, int spin);
   ~CudaRank() override;
 
@@ -71,13 +69,12 @@ private:
   void launchAll();
   /// Launches [first, last), which is one launch or an NCCL group.
   void launch(size_t first, size_t last);
-  void launchInstruction(const Launch &launch,
-                         const pmrt_instruction &instruction,
+  void launchInstruction(const Launch &launch, const pmrt_instruction &instruction,
                          uint32_t microBatch, CUstream stream);
   void launchLoops(const Launch &launch);
   void zeroAccumulators();
-  /// Counts it and lets a fault that is due happen; notes it for the records.
-  /// False where it is to be skipped.
+  /// Counts it and lets a fault that is due happen; notes it for the records. False
+  /// where it is to be skipped.
   bool beginCommunication(size_t index);
   void waitForEnd(int64_t step);
   void makeGraph();
@@ -98,8 +95,7 @@ private:
   std::vector<CUevent> events;
   std::vector<CUfunction> functions; ///< of each kernel
   cublasLtHandle_t blas = nullptr;
-  std::map<const void *, std::unique_ptr<Product>>
-      products; ///< by the descriptor
+  std::map<const void *, std::unique_ptr<Product>> products; ///< by the descriptor
   std::unique_ptr<Carrier> carrier;
   std::unique_ptr<Progress> progress;
   CUgraphExec graph = nullptr;
@@ -110,7 +106,7 @@ private:
   std::vector<uint32_t> fragmentActions; ///< in the order of their ends
   mutable std::vector<std::byte> staging;
 
-  std::mutex followed;                      ///< of what follows
+  std::mutex followed; ///< of what follows
   std::vector<std::deque<Pending>> pending; ///< of each stream
   std::thread watcher;
   std::atomic<bool> inStep{false}, stopsWatching{false};

@@ -47,8 +47,7 @@ ProductShape::ProductShape(const pmrt_gemm &gemm)
     std::vector<Call> all;
     for (const Call &call : calls)
       for (int64_t i = 0; i < dim.size; ++i)
-        all.push_back(
-            {call.a + i * dim.a, call.b + i * dim.b, call.c + i * dim.c});
+        all.push_back({call.a + i * dim.a, call.b + i * dim.b, call.c + i * dim.c});
     calls = std::move(all);
   }
 }
@@ -97,15 +96,14 @@ Product::Product(const Libraries &libraries, cublasLtHandle_t handle,
                             description, attribute, &value, sizeof(value)),
                         "cublasLtMatmulDescSetAttribute");
   };
-  libraries.checkBlas(libraries.cublasLtMatmulDescCreate(
-                          &description, computeType(gemm.dtype, options),
-                          gemm.dtype == PMRT_F64 ? CUDA_R_64F : CUDA_R_32F),
-                      "cublasLtMatmulDescCreate");
+  libraries.checkBlas(
+      libraries.cublasLtMatmulDescCreate(&description, computeType(gemm.dtype, options),
+                                         gemm.dtype == PMRT_F64 ? CUDA_R_64F
+                                                                : CUDA_R_32F),
+      "cublasLtMatmulDescCreate");
   // The library's matrices are column-major: it computes C' = B' A'.
-  set(CUBLASLT_MATMUL_DESC_TRANSA,
-      int32_t(gemm.trans_b ? CUBLAS_OP_T : CUBLAS_OP_N));
-  set(CUBLASLT_MATMUL_DESC_TRANSB,
-      int32_t(gemm.trans_a ? CUBLAS_OP_T : CUBLAS_OP_N));
+  set(CUBLASLT_MATMUL_DESC_TRANSA, int32_t(gemm.trans_b ? CUBLAS_OP_T : CUBLAS_OP_N));
+  set(CUBLASLT_MATMUL_DESC_TRANSB, int32_t(gemm.trans_a ? CUBLAS_OP_T : CUBLAS_OP_N));
   if (gemm.epilogue) {
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogueOf(gemm));
     if (gemm.epilogue & PMRT_EPILOGUE_BEFORE)
@@ -129,8 +127,8 @@ Product::Product(const Libraries &libraries, cublasLtHandle_t handle,
             made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof(count)),
         "cublasLtMatrixLayoutSetAttribute");
     libraries.checkBlas(libraries.cublasLtMatrixLayoutSetAttribute(
-                            made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
-                            &stride, sizeof(stride)),
+                            made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
+                            sizeof(stride)),
                         "cublasLtMatrixLayoutSetAttribute");
   };
   layout(first, type, gemm.trans_b ? shape.k : shape.n,
@@ -177,12 +175,11 @@ void Product::choose(uint64_t workspace, const ProductOptions &options,
   size_t most = workspace;
   int count = 0;
   cublasStatus_t status = libraries.cublasLtMatmulPreferenceSetAttribute(
-      preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most,
-      sizeof(most));
+      preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof(most));
   if (status == CUBLAS_STATUS_SUCCESS)
     status = libraries.cublasLtMatmulAlgoGetHeuristic(
-        handle, description, first, second, result, result, preference, 1,
-        &found, &count);
+        handle, description, first, second, result, result, preference, 1, &found,
+        &count);
   libraries.cublasLtMatmulPreferenceDestroy(preference);
   if (status == CUBLAS_STATUS_SUCCESS && !count)
     status = CUBLAS_STATUS_NOT_SUPPORTED;

@@ -11,10 +11,10 @@
 
 namespace pipemesh::cuda {
 
-/// A pmrt_gemm as cuBLASLt is called for it: how often, on which offsets, on
-/// what shape. Batch dimensions that lie one behind the other are one; those
-/// over which A and C are rows of one matrix, and B is the same, become rows;
-/// one is the library's batch, the others are calls of their own.
+/// A pmrt_gemm as cuBLASLt is called for it: how often, on which offsets, on what
+/// shape. Batch dimensions that lie one behind the other are one; those over which A
+/// and C are rows of one matrix, and B is the same, become rows; one is the library's
+/// batch, the others are calls of their own.
 struct ProductShape {
   explicit ProductShape(const pmrt_gemm &gemm);
 

@@ -34,8 +34,8 @@ struct Shared {
 } // namespace
 
 /// Whether NCCL is to be used, which all processes must decide alike.
-static bool usesNccl(const Shared &shared, int64_t localRanks,
-                     Transport *transport, const StartOptions &options) {
+static bool usesNccl(const Shared &shared, int64_t localRanks, Transport *transport,
+                     const StartOptions &options) {
   if (options.meeting == Meeting::Staged)
     return false;
   const Libraries &libraries = shared.libraries;
@@ -46,8 +46,7 @@ static bool usesNccl(const Shared &shared, int64_t localRanks,
   }
   int version = 0;
   if (libraries.hasNccl())
-    libraries.checkNccl(libraries.ncclGetVersion(&version), nullptr,
-                        "ncclGetVersion");
+    libraries.checkNccl(libraries.ncclGetVersion(&version), nullptr, "ncclGetVersion");
   bool isShared = options.localRank + localRanks > shared.devices;
   bool own = libraries.hasNccl() && (!isShared || version >= sharesGpus);
   bool all = own;
@@ -61,15 +60,13 @@ static bool usesNccl(const Shared &shared, int64_t localRanks,
 static void warnOfTopology(const Shared &shared, const Bundle &bundle,
                            Transport *transport, const StartOptions &options) {
   std::vector<PlacedRank> ranks;
-  int64_t count = transport
-                      ? static_cast<int64_t>(transport->localRanks().size())
-                      : bundle.manifest().mesh.ranks();
+  int64_t count = transport ? static_cast<int64_t>(transport->localRanks().size())
+                            : bundle.manifest().mesh.ranks();
   for (int64_t i = 0; i < count; ++i)
     ranks.push_back({transport ? transport->localRanks()[i] : i,
                      static_cast<int>((options.localRank + i) % shared.devices),
                      transport ? options.localRank + i : -1});
-  std::string warning =
-      compareTopology(shared.libraries, bundle.manifest(), ranks);
+  std::string warning = compareTopology(shared.libraries, bundle.manifest(), ranks);
   if (!warning.empty())
     std::fprintf(stderr, "pmrun: warning: %s\n", warning.c_str());
 }
@@ -78,8 +75,7 @@ static ncclUniqueId uniqueId(const Libraries &libraries, Transport *transport) {
   ncclUniqueId id{};
   bool isFirst = !transport || transport->isFirst();
   if (isFirst)
-    libraries.checkNccl(libraries.ncclGetUniqueId(&id), nullptr,
-                        "ncclGetUniqueId");
+    libraries.checkNccl(libraries.ncclGetUniqueId(&id), nullptr, "ncclGetUniqueId");
   if (!transport)
     return id;
   std::string own(isFirst ? std::string(id.internal, sizeof(id.internal)) : "");
@@ -121,13 +117,11 @@ RankFactory startCuda(const Bundle &bundle, Transport *transport,
     agree(*transport, work);
   else
     work();
-  int64_t local = transport
-                      ? static_cast<int64_t>(transport->localRanks().size())
-                      : bundle.manifest().mesh.ranks();
+  int64_t local = transport ? static_cast<int64_t>(transport->localRanks().size())
+                            : bundle.manifest().mesh.ranks();
   bool nccl = usesNccl(*shared, local, transport, options);
   if (options.capture && !nccl)
-    fail("--capture: a step cannot be captured as a graph where data goes "
-         "through the "
+    fail("--capture: a step cannot be captured as a graph where data goes through the "
          "host; run it without, or with a GPU for each rank");
   warnOfTopology(*shared, bundle, transport, options);
   shared->job = std::make_unique<CudaJob>(
@@ -145,8 +139,8 @@ RankFactory startCuda(const Bundle &bundle, Transport *transport,
              int spin) -> std::unique_ptr<Rank> {
     int device = (first + shared->next.fetch_add(1)) % shared->devices;
     return std::make_unique<CudaRank>(*shared->job, device, program, mesh, rank,
-                                      transport, std::move(groups), host,
-                                      aborted, spin);
+                                      transport, std::move(groups), host, aborted,
+                                      spin);
   };
 }
 

@@ -7,8 +7,8 @@
 
 namespace pipemesh::cuda {
 
-/// How the ranks' data meets: over NCCL, through the host, or NCCL but where
-/// several ranks share a GPU and the library does not let them.
+/// How the ranks' data meets: over NCCL, through the host, or NCCL but where several
+/// ranks share a GPU and the library does not let them.
 enum class Meeting { Auto, Nccl, Staged };
 
 struct StartOptions {
@@ -20,10 +20,10 @@ struct StartOptions {
   int localRank = 0;
 };
 
-/// Opens NVIDIA's libraries and plans the launches of a bundle for GPUs; the
-/// result makes its ranks, which lie on the machine's GPUs in turn. `transport`
-/// is null where all ranks are threads of this process. Collective; throws an
-/// Error that says what is missing.
+/// Opens NVIDIA's libraries and plans the launches of a bundle for GPUs; the result
+/// makes its ranks, which lie on the machine's GPUs in turn. `transport` is null where
+/// all ranks are threads of this process. Collective; throws an Error that says what is
+/// missing.
 runtime::RankFactory startCuda(const runtime::Bundle &bundle,
                                runtime::Transport *transport,
                                const StartOptions &options);

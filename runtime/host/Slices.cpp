@@ -116,8 +116,7 @@ LastReads::touchesOf(uint64_t action,
                                       : nullptr;
   if (start)
     for (uint32_t o = 0; o < start->num_operands; ++o)
-      add(startedBy.at(instruction.event), start->operands[o], PMRT_READ,
-          false);
+      add(startedBy.at(instruction.event), start->operands[o], PMRT_READ, false);
   return touches;
 }
 
@@ -133,8 +132,7 @@ void LastReads::goBack(uint64_t action, const pmrt_instruction &instruction,
 }
 
 LastReads::Ends LastReads::endsOf(uint64_t action) const {
-  const pmrt_body &body =
-      program.role.bodies[program.role.actions[action].index];
+  const pmrt_body &body = program.role.bodies[program.role.actions[action].index];
   uint64_t count = body.num_instructions;
   Ends ends;
   ends.behind.resize(count);
@@ -204,8 +202,8 @@ LastReads::LastReads(const Program &program) : program(program) {
     const BufferInfo &info = program.info.buffers[i];
     kept.push_back(info.kind == BufferKind::State ||
                    info.kind == BufferKind::Input);
-    bool zeroed =
-        info.kind == BufferKind::Accumulator && info.init == BufferInit::Zero;
+    bool zeroed = info.kind == BufferKind::Accumulator &&
+                  info.init == BufferInit::Zero;
     for (uint32_t s = 0; s < role.buffers[i].slots; ++s) {
       uint64_t begin = placeOf(role.buffers[i], s);
       uint64_t end = begin + role.buffers[i].bytes;

@@ -15,8 +15,8 @@ static void checkOptions(const Options &options, const Bundle &bundle) {
   const char *backend = isForGpus ? "cuda" : "host";
   if (!options.backend.empty() && options.backend != backend)
     fail("--backend is ", options.backend, ", but '", options.bundle,
-         "' was compiled for ", backend,
-         "; compile it again with pmc --backend=", options.backend);
+         "' was compiled for ", backend, "; compile it again with pmc --backend=",
+         options.backend);
   if (!isForGpus) {
     if (options.capture || options.tf32 || !options.algorithms.empty() ||
         options.meet != "auto")
@@ -44,8 +44,7 @@ static void checkOptions(const Options &options, const Bundle &bundle) {
   hostOnly(options.poison, "--poison", "run it under compute-sanitizer");
   hostOnly(!options.pace.empty(), "--pace", "leave it out");
   hostOnly(!options.trace.empty(), "--trace", "run it under nsys");
-  hostOnly(!options.compare.empty(), "--compare",
-           "save logits and gradients instead");
+  hostOnly(!options.compare.empty(), "--compare", "save logits and gradients instead");
   hostOnly(options.threads > 1, "--threads", "leave it out");
   std::optional<Fault> fault = parseFault(options.inject);
   hostOnly(fault && fault->kind == Fault::WrongSize, "--inject=wrong-size",
@@ -69,8 +68,7 @@ void useGpus(HostOptions &host, const Options &options, const Bundle &bundle,
                   : options.meet == "staged" ? cuda::Meeting::Staged
                                              : cuda::Meeting::Auto;
   LaunchEnvironment environment = launchEnvironment(options.rendezvous);
-  // Of a launcher that does not number the processes of a machine, all of the
-  // job's.
+  // Of a launcher that does not number the processes of a machine, all of the job's.
   if (transport)
     start.localRank = static_cast<int>(
         environment.localRank < 0 ? environment.rank : environment.localRank);

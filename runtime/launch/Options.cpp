@@ -243,13 +243,13 @@ Options parseOptions(const std::vector<std::string> &arguments) {
       if (flag == text.flag) {
         if (value.empty())
           fail(flag, " needs a value: ", flag,
-               flag == "--transport"    ? "=threads or =mpi"
-               : flag == "--backend"    ? "=host or =cuda"
+               flag == "--transport" ? "=threads or =mpi"
+               : flag == "--backend" ? "=host or =cuda"
                : flag == "--rendezvous" ? "=HOST:PORT"
-               : flag == "--meet"       ? "=nccl, =staged or =auto"
-               : flag == "--inject"     ? "=stall:rank=3,op=200"
-               : flag == "--watch"      ? "=ADDRESS or =off"
-                                        : "=PATH");
+               : flag == "--meet"    ? "=nccl, =staged or =auto"
+               : flag == "--inject"  ? "=stall:rank=3,op=200"
+               : flag == "--watch"   ? "=ADDRESS or =off"
+                                     : "=PATH");
         *text.value = value;
         known = true;
       }
@@ -297,10 +297,8 @@ Options parseOptions(const std::vector<std::string> &arguments) {
   if (!options.backend.empty() && options.backend != "host" &&
       options.backend != "cuda")
     fail("--backend is '", options.backend, "'; known ones are host and cuda");
-  if (options.meet != "auto" && options.meet != "nccl" &&
-      options.meet != "staged")
-    fail("--meet is '", options.meet,
-         "'; known ones are auto, nccl and staged");
+  if (options.meet != "auto" && options.meet != "nccl" && options.meet != "staged")
+    fail("--meet is '", options.meet, "'; known ones are auto, nccl and staged");
   if (options.bundle.empty())
     fail("no bundle is given; usage: pmrun BUNDLE --weights=DIR --data=FILE "
          "(--help shows examples)");
@@ -311,14 +309,16 @@ Options parseOptions(const std::vector<std::string> &arguments) {
       if (!text.value->empty() && text.value != &options.inputs &&
           text.value != &options.outputs && text.value != &options.trace &&
           text.value != &options.transport && text.value != &options.backend &&
-          text.value != &options.rendezvous && text.value != &options.meet &&
+          text.value != &options.rendezvous &&
+          text.value != &options.meet &&
           text.value != &options.flightRecorder &&
-          text.value != &options.watch && text.value != &options.inject)
+          text.value != &options.watch &&
+          text.value != &options.inject)
         fail(text.flag, " is for models, not for a function with --inputs");
     if (options.steps || options.resume || options.saveEvery)
-      fail(options.steps    ? "--steps"
-           : options.resume ? "--resume"
-                            : "--save-every",
+      fail(options.steps      ? "--steps"
+           : options.resume   ? "--resume"
+                              : "--save-every",
            " is for models, not for a function with --inputs");
     return options;
   }

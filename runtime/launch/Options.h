@@ -15,8 +15,7 @@ struct Options {
   std::string metrics, trace, save, saveGradients, saveLogits;
   std::string transport; ///< "threads", "mpi", or as it is started
   std::string backend;   ///< "host", "cuda", or as the bundle is
-  std::string
-      rendezvous; ///< HOST:PORT where processes of srun or torchrun meet
+  std::string rendezvous; ///< HOST:PORT where processes of srun or torchrun meet
   std::string meet = "auto"; ///< ranks on GPUs: "nccl", "staged", "auto"
   std::string reportFile, compare, compareWeights;
   std::string inputs, outputs; ///< of a function
@@ -26,8 +25,8 @@ struct Options {
   int threads = 1;
   double deadline = 600; ///< seconds; 0: none
   double compareTolerance = 1e-4;
-  bool report = false;                ///< also with a reportFile
-  bool poisonFreed = false;           ///< with poison
+  bool report = false; ///< also with a reportFile
+  bool poisonFreed = false; ///< with poison
   bool capture = false, tf32 = false; ///< of ranks on GPUs
   bool poison = false, resume = false, quiet = false, help = false;
   bool noCertificate = false; ///< runs what is not proved

@@ -1,7 +1,7 @@
 //===- ApiTest.cpp - Our declarations against NVIDIA's headers ------------===//
 //
-// What cuda/Api.h declares has the sizes, the numbers and the parameters of
-// NVIDIA's headers. Compiled where a toolkit is.
+// What cuda/Api.h declares has the sizes, the numbers and the parameters of NVIDIA's
+// headers. Compiled where a toolkit is.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,12 +17,9 @@ namespace api = pipemesh::cuda;
 // Some of NVIDIA's names are macros, so ours are kept under other ones first.
 namespace ours {
 constexpr long long numbers[] = {
-    api::CU_STREAM_NON_BLOCKING,
-    api::CU_EVENT_DISABLE_TIMING,
-    api::CU_MEMHOSTALLOC_PORTABLE,
-    api::CU_MEMHOSTALLOC_DEVICEMAP,
-    api::CU_MEMORYTYPE_DEVICE,
-    api::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+    api::CU_STREAM_NON_BLOCKING, api::CU_EVENT_DISABLE_TIMING,
+    api::CU_MEMHOSTALLOC_PORTABLE, api::CU_MEMHOSTALLOC_DEVICEMAP,
+    api::CU_MEMORYTYPE_DEVICE, api::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
     api::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
     api::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
     api::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
@@ -66,30 +63,13 @@ constexpr long long numbers[] = {
     api::CUBLASLT_EPILOGUE_GELU_BIAS,
     api::CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
     api::CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
-    api::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-    api::ncclSuccess,
-    api::ncclUnhandledCudaError,
-    api::ncclSystemError,
-    api::ncclInternalError,
-    api::ncclInvalidArgument,
-    api::ncclInvalidUsage,
-    api::ncclRemoteError,
-    api::ncclInProgress,
-    api::ncclInt8,
-    api::ncclUint8,
-    api::ncclInt32,
-    api::ncclUint32,
-    api::ncclInt64,
-    api::ncclUint64,
-    api::ncclFloat16,
-    api::ncclFloat32,
-    api::ncclFloat64,
-    api::ncclBfloat16,
-    api::ncclSum,
-    api::ncclMax,
-    api::ncclMin,
-    api::NCCL_SPLIT_NOCOLOR,
-    api::NCCL_CONFIG_UNDEF_INT};
+    api::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, api::ncclSuccess,
+    api::ncclUnhandledCudaError, api::ncclSystemError, api::ncclInternalError,
+    api::ncclInvalidArgument, api::ncclInvalidUsage, api::ncclRemoteError,
+    api::ncclInProgress, api::ncclInt8, api::ncclUint8, api::ncclInt32,
+    api::ncclUint32, api::ncclInt64, api::ncclUint64, api::ncclFloat16,
+    api::ncclFloat32, api::ncclFloat64, api::ncclBfloat16, api::ncclSum, api::ncclMax,
+    api::ncclMin, api::NCCL_SPLIT_NOCOLOR, api::NCCL_CONFIG_UNDEF_INT};
 
 /// The sizes of a function's result and parameters.
 template <typename> struct Sizes;
@@ -97,7 +77,7 @@ template <typename R, typename... P> struct Sizes<R(P...)> {
   static constexpr std::array<size_t, sizeof...(P) + 1> value = {sizeof(R),
                                                                  sizeof(P)...};
 };
-#define KEEP(name, parameters)                                                 \
+#define KEEP(name, parameters)                                                         \
   constexpr auto of_##name = Sizes<int parameters>::value;
 namespace in_api {
 using namespace pipemesh::cuda;
@@ -115,13 +95,9 @@ PIPEMESH_NCCL(KEEP)
 
 namespace theirs {
 constexpr long long numbers[] = {
-    CU_STREAM_NON_BLOCKING,
-    CU_EVENT_DISABLE_TIMING,
-    CU_MEMHOSTALLOC_PORTABLE,
-    CU_MEMHOSTALLOC_DEVICEMAP,
-    CU_MEMORYTYPE_DEVICE,
-    CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
-    CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+    CU_STREAM_NON_BLOCKING, CU_EVENT_DISABLE_TIMING, CU_MEMHOSTALLOC_PORTABLE,
+    CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMORYTYPE_DEVICE,
+    CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
     CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED,
@@ -164,40 +140,21 @@ constexpr long long numbers[] = {
     CUBLASLT_EPILOGUE_GELU_BIAS,
     CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
     CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
-    CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-    ncclSuccess,
-    ncclUnhandledCudaError,
-    ncclSystemError,
-    ncclInternalError,
-    ncclInvalidArgument,
-    ncclInvalidUsage,
-    ncclRemoteError,
-    ncclInProgress,
-    ncclInt8,
-    ncclUint8,
-    ncclInt32,
-    ncclUint32,
-    ncclInt64,
-    ncclUint64,
-    ncclFloat16,
-    ncclFloat32,
-    ncclFloat64,
-    ncclBfloat16,
-    ncclSum,
-    ncclMax,
-    ncclMin,
-    NCCL_SPLIT_NOCOLOR,
-    NCCL_CONFIG_UNDEF_INT};
+    CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, ncclSuccess, ncclUnhandledCudaError,
+    ncclSystemError, ncclInternalError, ncclInvalidArgument, ncclInvalidUsage,
+    ncclRemoteError, ncclInProgress, ncclInt8, ncclUint8, ncclInt32, ncclUint32,
+    ncclInt64, ncclUint64, ncclFloat16, ncclFloat32, ncclFloat64, ncclBfloat16,
+    ncclSum, ncclMax, ncclMin, NCCL_SPLIT_NOCOLOR, NCCL_CONFIG_UNDEF_INT};
 } // namespace theirs
 
-#define SAME_PARAMETERS(name, parameters)                                      \
-  static_assert(ours::in_api::of_##name ==                                     \
+#define SAME_PARAMETERS(name, parameters)                                              \
+  static_assert(ours::in_api::of_##name ==                                             \
                 ours::Sizes<std::remove_pointer_t<decltype(&::name)>>::value);
 PIPEMESH_CUDA_DRIVER(SAME_PARAMETERS)
 PIPEMESH_CUBLASLT(SAME_PARAMETERS)
 PIPEMESH_NCCL(SAME_PARAMETERS)
 
-#define SAME_MEMBER(type, member)                                              \
+#define SAME_MEMBER(type, member)                                                      \
   static_assert(offsetof(api::type, member) == offsetof(::type, member));
 static_assert(sizeof(api::CUDA_MEMCPY2D) == sizeof(::CUDA_MEMCPY2D));
 static_assert(sizeof(api::CUDA_MEMCPY3D) == sizeof(::CUDA_MEMCPY3D));

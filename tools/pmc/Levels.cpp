@@ -1,13 +1,13 @@
 //===- Levels.cpp ---------------------------------------------------------===//
 
 #include "Levels.h"
-#include "mlir/Pass/PassManager.h"
 #include "pipemesh/Differentiate/Passes.h"
 #include "pipemesh/Lower/Passes.h"
 #include "pipemesh/Pipeline/Passes.h"
 #include "pipemesh/Precision/Passes.h"
 #include "pipemesh/Shard/Passes.h"
 #include "pipemesh/Support/Cluster.h"
+#include "mlir/Pass/PassManager.h"
 
 using namespace llvm;
 using namespace pipemesh;
@@ -30,7 +30,8 @@ static void addLowerLevels(SmallVector<Level> &levels,
                     }});
 }
 
-SmallVector<Level> pipemesh::getFunctionLevels(const StrategyOptions &options) {
+SmallVector<Level>
+pipemesh::getFunctionLevels(const StrategyOptions &options) {
   SmallVector<Level> levels;
   levels.push_back({"model", [](OpPassManager &) {}});
   levels.push_back({"sharded", [](OpPassManager &manager) {
@@ -52,8 +53,8 @@ SmallVector<Level> pipemesh::getLevels(bool train, const Recipe &recipe,
                         differentiate.optimizer = recipe.optimizer;
                         differentiate.decay = recipe.decay;
                         differentiate.clip = recipe.clips;
-                        differentiate.trainable.append(recipe.trainable.begin(),
-                                                       recipe.trainable.end());
+                        differentiate.trainable.append(
+                            recipe.trainable.begin(), recipe.trainable.end());
                         manager.addPass(createDifferentiate(differentiate));
                         manager.addPass(createVerifyDifferentiated());
                       }});

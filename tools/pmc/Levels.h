@@ -17,8 +17,8 @@ class OpPassManager;
 
 namespace pipemesh {
 
-/// One level of the compiler: its name, and what adds the passes that lead to
-/// it from the level before.
+/// One level of the compiler: its name, and what adds the passes that lead to it
+/// from the level before.
 struct Level {
   std::string name;
   std::function<void(mlir::OpPassManager &)> addPasses;

@@ -63,9 +63,8 @@ cl::opt<std::string> clusterPath("cluster",
                                  cl::value_desc("file"), cl::cat(category));
 cl::opt<std::string> recipePath("recipe", cl::desc("recipe.json"),
                                 cl::value_desc("file"), cl::cat(category));
-cl::opt<std::string> output("o",
-                            cl::desc("the bundle to write (or, with "
-                                     "--emit, a file)"),
+cl::opt<std::string> output("o", cl::desc("the bundle to write (or, with "
+                                          "--emit, a file)"),
                             cl::value_desc("path"), cl::cat(category));
 cl::opt<std::string> emit("emit",
                           cl::desc("print the IR of a level: model, "
@@ -75,8 +74,7 @@ cl::opt<std::string> emit("emit",
 cl::opt<std::string> printAfterEach("print-after-each",
                                     cl::desc("write the IR of each level to a "
                                              "folder"),
-                                    cl::value_desc("folder"),
-                                    cl::cat(category));
+                                    cl::value_desc("folder"), cl::cat(category));
 cl::opt<std::string> report("report", cl::ValueOptional,
                             cl::desc("print ranks, memory, operations and "
                                      "bytes sent, or write them as JSON to a "
@@ -96,7 +94,8 @@ cl::opt<std::string> costsPath("costs",
 cl::opt<std::string> explained("explain",
                                cl::desc("say why a value lies as it does, and "
                                         "what its reshards cost"),
-                               cl::value_desc("value"), cl::cat(category));
+                               cl::value_desc("value"),
+                               cl::cat(category));
 cl::opt<bool> timing("timing", cl::desc("print the time of each pass"),
                      cl::cat(category));
 cl::opt<bool> debugInfo("locations", cl::desc("print locations with the IR"),
@@ -124,20 +123,19 @@ cl::opt<std::string> cudaKernels(
     cl::desc("write the kernels of the program for NVIDIA's processors (gpu "
              "dialect, PTX, cubins) and what they take to a folder"),
     cl::value_desc("folder"), cl::cat(category));
-cl::opt<uint64_t>
-    memoryLimit("memory-limit",
-                cl::desc("bytes that each rank has (the cluster's "
-                         "devices): a bundle that needs more is "
-                         "not written"),
-                cl::value_desc("bytes"), cl::init(0), cl::cat(category));
-cl::opt<int64_t>
-    bucketBytes("bucket-bytes",
-                cl::desc("bytes of gradients that are summed over "
-                         "the ranks at once, beside the last "
-                         "backward (what the outermost link of the "
-                         "cluster wants); 0: one after the other, "
-                         "behind it"),
-                cl::value_desc("bytes"), cl::cat(category));
+cl::opt<uint64_t> memoryLimit("memory-limit",
+                              cl::desc("bytes that each rank has (the cluster's "
+                                       "devices): a bundle that needs more is "
+                                       "not written"),
+                              cl::value_desc("bytes"), cl::init(0),
+                              cl::cat(category));
+cl::opt<int64_t> bucketBytes("bucket-bytes",
+                             cl::desc("bytes of gradients that are summed over "
+                                      "the ranks at once, beside the last "
+                                      "backward (what the outermost link of the "
+                                      "cluster wants); 0: one after the other, "
+                                      "behind it"),
+                             cl::value_desc("bytes"), cl::cat(category));
 cl::extrahelp examples(R"(
 Examples:
   pmc models/llama --batch=8 --sequence=20 -o bundle/
@@ -177,8 +175,8 @@ llvm::Expected<Cluster> readCluster(llvm::StringRef path) {
                                    "': " + buffer.getError().message());
   auto cluster = Cluster::parse((*buffer)->getBuffer());
   if (!cluster)
-    return llvm::createStringError("cluster '" + path.str() +
-                                   "': " + llvm::toString(cluster.takeError()));
+    return llvm::createStringError("cluster '" + path.str() + "': " +
+                                   llvm::toString(cluster.takeError()));
   if (cluster->name.empty())
     cluster->name = path.str();
   return cluster;
@@ -231,10 +229,8 @@ int main(int argc, char **argv) {
   cl::ParseCommandLineOptions(
       argc, argv,
       "pmc: compiles a model to the program of a cluster\n\n"
-      "Reads a Hugging Face model directory, the IR that pmimport writes, or "
-      "a\n"
-      "function in StableHLO (what JAX prints), and writes a bundle that "
-      "pmrun\n"
+      "Reads a Hugging Face model directory, the IR that pmimport writes, or a\n"
+      "function in StableHLO (what JAX prints), and writes a bundle that pmrun\n"
       "executes.\n");
 
   if (task != "train" && task != "eval")
@@ -304,8 +300,9 @@ int main(int argc, char **argv) {
                   ", but must be 0 or more");
     options.bucketBytes = bucketBytes;
   }
-  auto levels = isFunction ? getFunctionLevels(options)
-                           : getLevels(ownTask == "train", *recipe, options);
+  auto levels = isFunction
+                    ? getFunctionLevels(options)
+                    : getLevels(ownTask == "train", *recipe, options);
   if (!emit.empty() &&
       llvm::none_of(levels, [](Level &level) { return level.name == emit; })) {
     std::string names;
@@ -355,12 +352,11 @@ int main(int argc, char **argv) {
       return 1;
     if (level.name == "sharded" && !explained.empty()) {
       if (!explain(*module, explained, llvm::outs()))
-        return fail(
-            "--explain is '" + explained +
-            "', but no value has that name; a value is called by its "
-            "parameter or input, arg0 or out0, the module of the model, "
-            "a line of the file (:57), or an op (dot_general); "
-            "--emit=sharded --locations prints them");
+        return fail("--explain is '" + explained +
+                    "', but no value has that name; a value is called by its "
+                    "parameter or input, arg0 or out0, the module of the model, "
+                    "a line of the file (:57), or an op (dot_general); "
+                    "--emit=sharded --locations prints them");
       if (output.empty() && emit.empty() && !report.getNumOccurrences())
         return 0;
     }

@@ -6,6 +6,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "pipemesh/Lower/Backend.h"
 #include "pipemesh/Lower/Kernels/CpuTarget.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/JSON.h"
 #include <functional>
 #include <string>

@@ -1,7 +1,7 @@
 //===- PMRTDialect.cpp - registration and verifiers -----------------------===//
 
-#include "mlir/IR/DialectImplementation.h"
 #include "pipemesh/Dialect/PMRT/PMRT.h"
+#include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -34,9 +34,9 @@ LogicalResult FusedOp::verify() {
   if (block.getTerminator()->getOperandTypes() != getResultTypes())
     return emitOpError("yields other types than its results");
   if (getInPlace().size() != getNumResults())
-    return emitOpError("has ")
-           << getInPlace().size() << " entries in 'in_place' for "
-           << getNumResults() << " results";
+    return emitOpError("has ") << getInPlace().size()
+                               << " entries in 'in_place' for "
+                               << getNumResults() << " results";
   for (auto [index, operand] : llvm::enumerate(getInPlace())) {
     if (operand < 0)
       continue;
@@ -243,12 +243,11 @@ LogicalResult PermuteOp::verify() {
   auto own = cast<PlaceAttr>(getPlaces()[0]),
        received = cast<PlaceAttr>(getPlaces()[1]);
   if (size == 0 || own.getBytes() % size != 0)
-    return emitOpError("moves ")
-           << own.getBytes() << " bytes of " << getElementType()
-           << ", which are no elements";
+    return emitOpError("moves ") << own.getBytes() << " bytes of "
+                                 << getElementType() << ", which are no elements";
   if (own.getBytes() != received.getBytes())
-    return emitOpError("moves ")
-           << own.getBytes() << " bytes to a place of " << received.getBytes();
+    return emitOpError("moves ") << own.getBytes() << " bytes to a place of "
+                                 << received.getBytes();
   for (int64_t source : getSources())
     if (source < -1 || source >= int64_t(getSources().size()))
       return emitOpError("has the source ")
@@ -272,7 +271,8 @@ static LogicalResult verifyCondition(Operation *op, ArrayAttr places,
 }
 
 LogicalResult WhileOp::verify() {
-  return verifyCondition(*this, getPlaces(), IntegerType::get(getContext(), 1));
+  return verifyCondition(*this, getPlaces(),
+                         IntegerType::get(getContext(), 1));
 }
 
 LogicalResult CaseOp::verify() {

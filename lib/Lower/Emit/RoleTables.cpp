@@ -74,9 +74,9 @@ public:
                const KernelEntries &kernels, const RoleMemory &memory,
                llvm::ArrayRef<DeviceImage> images)
       : module(module), role(role), mesh(mesh), kernels(kernels),
-        memory(memory), images(images), context(module.getContext()),
-        i8(llvm::Type::getInt8Ty(context)),
-        i32(llvm::Type::getInt32Ty(context)),
+        memory(memory), images(images),
+        context(module.getContext()),
+        i8(llvm::Type::getInt8Ty(context)), i32(llvm::Type::getInt32Ty(context)),
         i64(llvm::Type::getInt64Ty(context)),
         pointer(llvm::PointerType::get(context, 0)) {}
 
@@ -108,8 +108,7 @@ private:
   Constant *string(StringRef text) {
     Constant *&entry = strings[text];
     if (!entry)
-      entry =
-          global(llvm::ConstantDataArray::getString(context, text), "string");
+      entry = global(llvm::ConstantDataArray::getString(context, text), "string");
     return entry;
   }
   Constant *fourOf(ArrayRef<int64_t> values, int64_t otherwise) {
@@ -177,9 +176,9 @@ private:
 llvm::Constant *TableBuilder::operands(ArrayAttr places) {
   SmallVector<Constant *> fields;
   for (auto place : places.getAsRange<pmrt::PlaceAttr>()) {
-    int64_t buffer = place.getBuffer()
-                         ? bufferIndex.lookup(place.getBuffer().getValue())
-                         : PMRT_SCRATCH;
+    int64_t buffer =
+        place.getBuffer() ? bufferIndex.lookup(place.getBuffer().getValue())
+                          : PMRT_SCRATCH;
     fields.push_back(record({u32(static_cast<uint32_t>(buffer)),
                              u32(static_cast<uint32_t>(place.getAccess())),
                              u64(place.getOffset()), u64(place.getBytes())}));
@@ -200,9 +199,9 @@ uint32_t TableBuilder::communicator(ArrayAttr axes, uint32_t lane) {
         if (known.getName() == axis)
           indices.push_back(u32(i));
     }
-    communicators.push_back(
-        record({string(name), u32(indices.size()), u32(lane),
-                array(indices, "communicator_axes")}));
+    communicators.push_back(record({string(name), u32(indices.size()),
+                                    u32(lane),
+                                    array(indices, "communicator_axes")}));
   }
   return it->second;
 }
@@ -253,17 +252,18 @@ TableBuilder::collective(Operation *op, ArrayAttr axes, StringRef reduction,
   SmallVector<Constant *> constants;
   for (uint64_t count : counts)
     constants.push_back(u64(count));
-  return global(
-      record({u32(communicator(axes, lane)), *type, u32(*kind), u32(sequence++),
-              array(constants, "counts"), u64(outer)}),
-      "collective");
+  return global(record({u32(communicator(axes, lane)), *type, u32(*kind),
+                        u32(sequence++), array(constants, "counts"),
+                        u64(outer)}),
+                "collective");
 }
 
 FailureOr<llvm::Constant *> TableBuilder::allReduce(pmrt::AllReduceOp op) {
   auto type = dtype(op, op.getElementType());
   if (failed(type))
     return failure();
-  uint64_t size = byteSizeOf(RankedTensorType::get({}, op.getElementType()));
+  uint64_t size =
+      byteSizeOf(RankedTensorType::get({}, op.getElementType()));
   SmallVector<uint64_t> counts;
   for (auto place : op.getPlaces().getAsRange<pmrt::PlaceAttr>())
     counts.push_back(place.getBytes() / size);
@@ -275,11 +275,12 @@ FailureOr<llvm::Constant *> TableBuilder::allToAll(pmrt::AllToAllOp op) {
   auto type = dtype(op, op.getElementType());
   if (failed(type))
     return failure();
-  return global(record({u32(communicator(op.getAxes())), *type, u32(sequence++),
-                        u32(op.getSplitFirst()), u64(op.getOuter()),
-                        u64(op.getMiddle()), u64(op.getInner()),
-                        u64(op.getSplitSize()), u64(op.getSplitPiece()),
-                        u64(op.getConcatSize()), u64(op.getConcatPiece())}),
+  return global(record({u32(communicator(op.getAxes())), *type,
+                        u32(sequence++), u32(op.getSplitFirst()),
+                        u64(op.getOuter()), u64(op.getMiddle()),
+                        u64(op.getInner()), u64(op.getSplitSize()),
+                        u64(op.getSplitPiece()), u64(op.getConcatSize()),
+                        u64(op.getConcatPiece())}),
                 "all_to_all");
 }
 
@@ -301,11 +302,12 @@ FailureOr<llvm::Constant *> TableBuilder::permute(pmrt::PermuteOp op) {
   for (auto name : op.getAxes().getAsRange<StringAttr>())
     if (pm::MeshAxisAttr axis = mesh.lookupAxis(name))
       members *= axis.getSize();
-  return global(
-      record({u32(communicator(op.getAxes())), *type, u32(sequence++),
-              u32(members), u64(bytes / ((bits + 7) / 8)),
-              array(sources, "sources"), u64(sources.size() / members)}),
-      "permute");
+  return global(record({u32(communicator(op.getAxes())), *type,
+                        u32(sequence++), u32(members),
+                        u64(bytes / ((bits + 7) / 8)),
+                        array(sources, "sources"),
+                        u64(sources.size() / members)}),
+                "permute");
 }
 
 FailureOr<llvm::Constant *> TableBuilder::instruction(Operation &op) {
@@ -332,17 +334,18 @@ FailureOr<llvm::Constant *> TableBuilder::instruction(Operation &op) {
     opcode = PMRT_OP_ALL_GATHER;
     stream = 1;
     places = gather.getPlaces();
-    descriptor =
-        collective(gather, gather.getAxes(), "sum", gather.getElementType(),
-                   {gather.getPiece(), gather.getRow()}, gather.getOuter());
+    descriptor = collective(gather, gather.getAxes(), "sum",
+                            gather.getElementType(),
+                            {gather.getPiece(), gather.getRow()},
+                            gather.getOuter());
   } else if (auto scatter = dyn_cast<pmrt::ReduceScatterOp>(op)) {
     opcode = PMRT_OP_REDUCE_SCATTER;
     stream = 1;
     places = scatter.getPlaces();
-    descriptor =
-        collective(scatter, scatter.getAxes(), scatter.getReduction(),
-                   scatter.getElementType(),
-                   {scatter.getPiece(), scatter.getRow()}, scatter.getOuter());
+    descriptor = collective(scatter, scatter.getAxes(), scatter.getReduction(),
+                            scatter.getElementType(),
+                            {scatter.getPiece(), scatter.getRow()},
+                            scatter.getOuter());
   } else if (auto exchange = dyn_cast<pmrt::AllToAllOp>(op)) {
     opcode = PMRT_OP_ALL_TO_ALL;
     stream = 1;
@@ -416,8 +419,9 @@ llvm::Constant *TableBuilder::jump(const Entry &entry) {
   Constant *descriptor = global(
       record({u32(targets.size()), u32(type), array(targets, "targets")}),
       "jump");
-  ArrayAttr places = isSwitch ? entry.op->getAttrOfType<ArrayAttr>("places")
-                              : ArrayAttr::get(entry.op->getContext(), {});
+  ArrayAttr places =
+      isSwitch ? entry.op->getAttrOfType<ArrayAttr>("places")
+               : ArrayAttr::get(entry.op->getContext(), {});
   return record({u32(isSwitch ? PMRT_OP_SWITCH : PMRT_OP_JUMP), u32(0),
                  u32(places.size()), u32(0), operands(places), descriptor,
                  string(pm::getModelName(entry.op->getLoc()))});
@@ -432,9 +436,8 @@ FailureOr<llvm::Constant *> TableBuilder::body(pmrt::BodyOp op) {
   flatten(op.getBody().front(), entries);
   SmallVector<Constant *> instructions;
   for (const Entry &entry : entries) {
-    auto constant = entry.kind == Entry::Plain
-                        ? instruction(*entry.op)
-                        : FailureOr<Constant *>(jump(entry));
+    auto constant = entry.kind == Entry::Plain ? instruction(*entry.op)
+                                               : FailureOr<Constant *>(jump(entry));
     if (failed(constant))
       return failure();
     instructions.push_back(*constant);
@@ -480,11 +483,11 @@ LogicalResult TableBuilder::addActions(SmallVectorImpl<Constant *> &actions) {
 llvm::Constant *TableBuilder::deviceCode(ArrayRef<Constant *> launches) {
   SmallVector<Constant *> imageRecords, workspaces;
   for (const DeviceImage &image : images)
-    imageRecords.push_back(record(
-        {u32(image.processor), u32(0), u64(image.content.size()),
-         global(llvm::ConstantDataArray::getString(context, image.content,
-                                                   /*AddNull=*/false),
-                "image")}));
+    imageRecords.push_back(
+        record({u32(image.processor), u32(0), u64(image.content.size()),
+                global(llvm::ConstantDataArray::getString(context, image.content,
+                                                          /*AddNull=*/false),
+                       "image")}));
   for (const Workspace &workspace : memory.workspaces)
     workspaces.push_back(record({u64(workspace.offset), u64(workspace.bytes)}));
   return global(record({array(launches, "launches"), u32(imageRecords.size()),
@@ -494,8 +497,7 @@ llvm::Constant *TableBuilder::deviceCode(ArrayRef<Constant *> launches) {
 }
 
 LogicalResult TableBuilder::build(StringRef hash) {
-  SmallVector<Constant *> axes, kernelRecords, launches, buffers, bodies,
-      actions;
+  SmallVector<Constant *> axes, kernelRecords, launches, buffers, bodies, actions;
   for (auto axis : mesh.getAxes().getAsRange<pm::MeshAxisAttr>())
     axes.push_back(record({string(axis.getName().getValue()),
                            u32(static_cast<uint32_t>(axis.getKind())),
@@ -514,8 +516,9 @@ LogicalResult TableBuilder::build(StringRef hash) {
       return;
     Constant *code = null();
     if (!kernels.areOnDevice()) {
-      auto *function = llvm::Function::Create(
-          kernelType, llvm::GlobalValue::ExternalLinkage, kernel.name, module);
+      auto *function =
+          llvm::Function::Create(kernelType, llvm::GlobalValue::ExternalLinkage,
+                                 kernel.name, module);
       function->setVisibility(llvm::GlobalValue::HiddenVisibility);
       code = function;
     }
@@ -532,10 +535,10 @@ LogicalResult TableBuilder::build(StringRef hash) {
     auto type = dtype(buffer, getElementTypeOrSelf(buffer.getType()));
     if (failed(type))
       return failure();
-    buffers.push_back(
-        record({string(buffer.getSymName()), u64(buffer.getOffset()),
-                u64(buffer.getBytes()), u64(buffer.getSlotStride()),
-                u32(buffer.getSlots()), *type}));
+    buffers.push_back(record({string(buffer.getSymName()),
+                              u64(buffer.getOffset()), u64(buffer.getBytes()),
+                              u64(buffer.getSlotStride()),
+                              u32(buffer.getSlots()), *type}));
   }
   for (auto op : role.getBody().front().getOps<pmrt::BodyOp>()) {
     bodyIndex[op.getSymName()] = bodies.size();
@@ -552,11 +555,11 @@ LogicalResult TableBuilder::build(StringRef hash) {
   Constant *table = record(
       {u32(PMRT_ABI_VERSION), u32(axes.size()), array(axes, "axes"),
        u64(memory.arenaBytes), u64(role.getScratchOffset()),
-       u64(role.getScratchBytes()), u32(buffers.size()),
-       u32(kernelRecords.size()), u32(bodies.size()), u32(communicators.size()),
-       u64(actions.size()), array(buffers, "buffers"), kernelPointer,
-       array(bodies, "bodies"), array(communicators, "communicators"),
-       array(actions, "actions"), string(hash),
+       u64(role.getScratchBytes()), u32(buffers.size()), u32(kernelRecords.size()),
+       u32(bodies.size()), u32(communicators.size()), u64(actions.size()),
+       array(buffers, "buffers"), kernelPointer, array(bodies, "bodies"),
+       array(communicators, "communicators"), array(actions, "actions"),
+       string(hash),
        kernels.areOnDevice() ? deviceCode(launches) : null()});
   new llvm::GlobalVariable(module, table->getType(), /*constant=*/true,
                            llvm::GlobalValue::ExternalLinkage, table,

@@ -285,8 +285,8 @@ bool pipemesh::hasElementCode(Operation *op) {
              stablehlo::TransposeOp, stablehlo::ReverseOp,
              stablehlo::ConcatenateOp, stablehlo::PadOp, stablehlo::SliceOp,
              stablehlo::DynamicSliceOp, stablehlo::DynamicUpdateSliceOp,
-             stablehlo::GatherOp, stablehlo::BitcastConvertOp, pm::AxisIndexOp>(
-      op);
+             stablehlo::GatherOp, stablehlo::BitcastConvertOp,
+             pm::AxisIndexOp>(op);
 }
 
 /// Element by element; a reduction would be repeated for each reader, so it may
@@ -341,7 +341,8 @@ FailureOr<KernelPlan> pipemesh::planKernel(const KernelBody &body) {
            !isa<ComplexType>(type.getElementType());
   };
   for (Operation *op : body.ops)
-    if (!llvm::all_of(op->getOperands(), isPlain) || !isPlain(op->getResult(0)))
+    if (!llvm::all_of(op->getOperands(), isPlain) ||
+        !isPlain(op->getResult(0)))
       return planElements(body);
   // Many rows with columns enough to fill vectors are best; plain blocks of
   // elements better still.

@@ -39,8 +39,7 @@ template <typename T> cublasStatus_t drop(const char *name, T *handle) {
   return call.done();
 }
 
-template <typename T>
-cublasStatus_t set(T &to, const void *value, size_t bytes) {
+template <typename T> cublasStatus_t set(T &to, const void *value, size_t bytes) {
   if (bytes != sizeof(T))
     return CUBLAS_STATUS_INVALID_VALUE;
   std::memcpy(&to, value, bytes);
@@ -58,8 +57,8 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
   return drop("cublasLtDestroy", handle);
 }
 
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *description,
-                                        int compute, int scaleType) {
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *description, int compute,
+                                        int scaleType) {
   cublasStatus_t result = make("cublasLtMatmulDescCreate", description);
   if (!result) {
     (*description)->compute = compute;
@@ -95,9 +94,9 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
   }
 }
 
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout,
-                                          int type, uint64_t rows,
-                                          uint64_t columns, int64_t leading) {
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout, int type,
+                                          uint64_t rows, uint64_t columns,
+                                          int64_t leading) {
   cublasStatus_t result = make("cublasLtMatrixLayoutCreate", layout);
   if (!result)
     **layout = {type, rows, columns, leading, 1, 0};
@@ -108,8 +107,7 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
 }
 
 cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
-                                                int attribute,
-                                                const void *value,
+                                                int attribute, const void *value,
                                                 size_t bytes) {
   Call call("cublasLtMatrixLayoutSetAttribute");
   if (call.fails())
@@ -124,18 +122,15 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
   }
 }
 
-cublasStatus_t
-cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference) {
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference) {
   return make("cublasLtMatmulPreferenceCreate", preference);
 }
-cublasStatus_t
-cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
   return drop("cublasLtMatmulPreferenceDestroy", preference);
 }
 cublasStatus_t
 cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
-                                     int attribute, const void *value,
-                                     size_t bytes) {
+                                     int attribute, const void *value, size_t bytes) {
   Call call("cublasLtMatmulPreferenceSetAttribute");
   if (call.fails())
     return call.failed();
@@ -176,12 +171,12 @@ cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t description,
 }
 
 /// The first one wants a workspace where it may have it, the second one none.
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
-    cublasLtHandle_t, cublasLtMatmulDesc_t description,
-    cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-    cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-    cublasLtMatmulPreference_t preference, int requested,
-    cublasLtMatmulHeuristicResult_t *results, int *count) {
+cublasStatus_t
+cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t description,
+                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                               cublasLtMatmulPreference_t preference, int requested,
+                               cublasLtMatmulHeuristicResult_t *results, int *count) {
   Call call("cublasLtMatmulAlgoGetHeuristic");
   if (call.fails())
     return call.failed();
@@ -197,8 +192,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
   if (cublasStatus_t status = check(product))
     return call.done(status);
   uint64_t limit = preference ? preference->workspaceBytes : 0;
-  uint64_t wanted = std::min<uint64_t>(
-      uint64_t(32) << 20, product.m() * product.n() * d->batches * 4);
+  uint64_t wanted = std::min<uint64_t>(uint64_t(32) << 20,
+                                       product.m() * product.n() * d->batches * 4);
   for (uint64_t workspace : {wanted, uint64_t(0)}) {
     if (*count == requested || workspace > limit)
       continue;
@@ -213,21 +208,20 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
   return call.done();
 }
 
-cublasStatus_t
-cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description,
-               const void *alpha, const void *a, cublasLtMatrixLayout_t aLayout,
-               const void *b, cublasLtMatrixLayout_t bLayout, const void *beta,
-               const void *c, cublasLtMatrixLayout_t cLayout, void *d,
-               cublasLtMatrixLayout_t dLayout,
-               const cublasLtMatmulAlgo_t *algorithm, void *workspace,
-               size_t workspaceBytes, CUstream handle) {
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description,
+                              const void *alpha, const void *a,
+                              cublasLtMatrixLayout_t aLayout, const void *b,
+                              cublasLtMatrixLayout_t bLayout, const void *beta,
+                              const void *c, cublasLtMatrixLayout_t cLayout, void *d,
+                              cublasLtMatrixLayout_t dLayout,
+                              const cublasLtMatmulAlgo_t *algorithm, void *workspace,
+                              size_t workspaceBytes, CUstream handle) {
   Call call("cublasLtMatmul");
   std::lock_guard guard(theLock());
   CUstream stream = streamOf(handle);
   if (!stream)
     return call.done(CUBLAS_STATUS_INVALID_VALUE);
-  Product product{
-      *description, *aLayout, *bLayout, *cLayout, *dLayout, a, b, c, d};
+  Product product{*description, *aLayout, *bLayout, *cLayout, *dLayout, a, b, c, d};
   bool isWide = description->scaleType == CUDA_R_64F;
   auto scalar = [&](const void *from) {
     return isWide ? *static_cast<const double *>(from)
@@ -257,13 +251,11 @@ cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description,
   auto bytesAt = [](const void *from, uint64_t bytes) {
     return Bytes{reinterpret_cast<uint64_t>(from), bytes};
   };
-  std::vector<Bytes> reads{bytesAt(a, spanOf(*aLayout)),
-                           bytesAt(b, spanOf(*bLayout))};
+  std::vector<Bytes> reads{bytesAt(a, spanOf(*aLayout)), bytesAt(b, spanOf(*bLayout))};
   if (product.beta != 0)
     reads.push_back(bytesAt(c, spanOf(*cLayout)));
   if (product.hasBias())
-    reads.push_back(
-        bytesAt(description->bias, product.m() * bytesOf(dLayout->type)));
+    reads.push_back(bytesAt(description->bias, product.m() * bytesOf(dLayout->type)));
   std::vector<Bytes> writes{bytesAt(d, spanOf(*dLayout))};
   if (product.keepsBefore()) {
     cublasLtMatrixLayoutOpaque layout = *dLayout;

@@ -24,11 +24,9 @@ template <typename T> T readAs(int type, const void *from, int64_t index) {
   case CUDA_R_64F:
     return static_cast<T>(static_cast<const double *>(from)[index]);
   case CUDA_R_16F:
-    return static_cast<T>(
-        static_cast<float>(static_cast<const Half *>(from)[index]));
+    return static_cast<T>(static_cast<float>(static_cast<const Half *>(from)[index]));
   case CUDA_R_16BF:
-    return static_cast<T>(
-        static_cast<float>(static_cast<const Brain *>(from)[index]));
+    return static_cast<T>(static_cast<float>(static_cast<const Brain *>(from)[index]));
   default:
     return static_cast<T>(static_cast<const float *>(from)[index]);
   }
@@ -40,8 +38,7 @@ template <typename T> void writeAs(int type, void *to, int64_t index, T value) {
     static_cast<double *>(to)[index] = value;
     break;
   case CUDA_R_16F:
-    static_cast<Half *>(to)[index] =
-        static_cast<Half>(static_cast<float>(value));
+    static_cast<Half *>(to)[index] = static_cast<Half>(static_cast<float>(value));
     break;
   case CUDA_R_16BF:
     static_cast<Brain *>(to)[index] = Brain(static_cast<float>(value));
@@ -60,9 +57,8 @@ std::vector<T> pack(const cublasLtMatrixLayoutOpaque &layout, const void *from,
   std::vector<T> made(rows * columns);
   for (uint64_t j = 0; j < columns; ++j)
     for (uint64_t i = 0; i < rows; ++i) {
-      int64_t at =
-          batch * layout.stride +
-          (isTransposed ? j + i * layout.leading : i + j * layout.leading);
+      int64_t at = batch * layout.stride +
+                   (isTransposed ? j + i * layout.leading : i + j * layout.leading);
       T value = readAs<T>(layout.type, from, at);
       made[i + j * rows] = isRounded ? T(toTensorFloat(float(value))) : value;
     }
@@ -81,10 +77,10 @@ template <typename T> void multiplyIn(const Product &product) {
                    product.aLayout.type == CUDA_R_32F;
   std::vector<T> column(m);
   for (int batch = 0; batch < product.dLayout.batches; ++batch) {
-    auto a = pack<T>(product.aLayout, product.a, batch,
-                     how.transposeA != CUBLAS_OP_N, isRounded);
-    auto b = pack<T>(product.bLayout, product.b, batch,
-                     how.transposeB != CUBLAS_OP_N, isRounded);
+    auto a = pack<T>(product.aLayout, product.a, batch, how.transposeA != CUBLAS_OP_N,
+                     isRounded);
+    auto b = pack<T>(product.bLayout, product.b, batch, how.transposeB != CUBLAS_OP_N,
+                     isRounded);
     for (uint64_t j = 0; j < n; ++j) {
       std::fill(column.begin(), column.end(), T(0));
       for (uint64_t l = 0; l < k; ++l) {
@@ -169,15 +165,13 @@ cublasStatus_t check(const Product &product) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
   bool ta = how.transposeA != CUBLAS_OP_N, tb = how.transposeB != CUBLAS_OP_N;
-  if ((ta ? a.columns : a.rows) != d.rows ||
-      (tb ? b.rows : b.columns) != d.columns ||
-      (ta ? a.rows : a.columns) != (tb ? b.columns : b.rows) ||
-      c.rows != d.rows || c.columns != d.columns)
+  if ((ta ? a.columns : a.rows) != d.rows || (tb ? b.rows : b.columns) != d.columns ||
+      (ta ? a.rows : a.columns) != (tb ? b.columns : b.rows) || c.rows != d.rows ||
+      c.columns != d.columns)
     return CUBLAS_STATUS_INVALID_VALUE;
   for (const auto *layout : {&a, &b, &c, &d}) {
-    if (layout->leading < static_cast<int64_t>(layout->rows) ||
-        layout->rows == 0 || layout->columns == 0 ||
-        layout->batches != d.batches || layout->batches < 1)
+    if (layout->leading < static_cast<int64_t>(layout->rows) || layout->rows == 0 ||
+        layout->columns == 0 || layout->batches != d.batches || layout->batches < 1)
       return CUBLAS_STATUS_INVALID_VALUE;
   }
   return CUBLAS_STATUS_SUCCESS;

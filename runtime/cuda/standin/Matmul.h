@@ -59,8 +59,8 @@ struct Product {
   }
 };
 
-/// CUBLAS_STATUS_INVALID_VALUE where shapes do not fit,
-/// CUBLAS_STATUS_NOT_SUPPORTED where types do not.
+/// CUBLAS_STATUS_INVALID_VALUE where shapes do not fit, CUBLAS_STATUS_NOT_SUPPORTED
+/// where types do not.
 cublasStatus_t check(const Product &product);
 /// Bytes from the first element of a matrix to the last, over the batch.
 uint64_t spanOf(const cublasLtMatrixLayoutOpaque &layout);

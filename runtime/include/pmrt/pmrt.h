@@ -59,7 +59,10 @@ typedef struct pmrt_buffer {
 
 #define PMRT_SCRATCH (-1)
 
-enum { PMRT_READ = 1, PMRT_WRITE = 2 };
+enum {
+  PMRT_READ = 1,
+  PMRT_WRITE = 2
+};
 
 /// Where an instruction reads or writes: in a program buffer, or in the
 /// scratch region that is reused by every fragment (buffer == PMRT_SCRATCH).
@@ -126,7 +129,8 @@ typedef struct pmrt_kernel_context {
   /// (attention): C = alpha op(A) op(B) + beta C, row-major.
   void (*sgemm)(int64_t trans_a, int64_t trans_b, int64_t m, int64_t n,
                 int64_t k, float alpha, const float *a, int64_t lda,
-                const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
+                const float *b, int64_t ldb, float beta, float *c,
+                int64_t ldc);
   /// This rank's index along each mesh axis, in mesh order; a temporal axis
   /// holds the micro-batch of the action (0 in a prologue or an update).
   const int64_t *coordinates;
@@ -142,11 +146,11 @@ typedef void (*pmrt_kernel_fn)(void *const *operands, int64_t begin,
 typedef struct pmrt_kernel {
   const char *name;
   pmrt_kernel_fn function; ///< null in a role for GPUs
-  int64_t extent;          ///< size of the parallel loop
-  int64_t grain;           ///< fewest iterations worth a thread of their own
-  uint64_t scratch_bytes;  ///< for each call; on a GPU for the whole launch
-  uint64_t flops;          ///< of the whole extent
-  uint64_t bytes;          ///< read and written by the whole extent
+  int64_t extent; ///< size of the parallel loop
+  int64_t grain;  ///< fewest iterations worth a thread of their own
+  uint64_t scratch_bytes; ///< for each call; on a GPU for the whole launch
+  uint64_t flops;         ///< of the whole extent
+  uint64_t bytes;         ///< read and written by the whole extent
 } pmrt_kernel;
 
 typedef enum pmrt_reduction {
@@ -170,8 +174,8 @@ typedef enum pmrt_reduction {
 typedef struct pmrt_collective {
   uint32_t communicator; ///< index in pmrt_role.communicators
   uint32_t dtype;
-  uint32_t reduction;     ///< pmrt_reduction
-  uint32_t sequence;      ///< number of this collective in its fragment
+  uint32_t reduction; ///< pmrt_reduction
+  uint32_t sequence;  ///< number of this collective in its fragment
   const uint64_t *counts; ///< one for each operand
   uint64_t outer;         ///< 1 of an all-reduce
 } pmrt_collective;
@@ -182,8 +186,8 @@ typedef struct pmrt_collective {
 /// two dimensions in the order of the tensor; before, a member has `split_size`
 /// elements of the split dimension and `concat_piece` of the other; after,
 /// `split_piece` and `concat_size`. Member i holds from element
-/// `i * concat_piece` (before) and `i * split_piece` (after) on; what lies
-/// behind an end is padding that is neither read nor written.
+/// `i * concat_piece` (before) and `i * split_piece` (after) on; what lies behind
+/// an end is padding that is neither read nor written.
 typedef struct pmrt_all_to_all {
   uint32_t communicator; ///< index in pmrt_role.communicators
   uint32_t dtype;
@@ -195,8 +199,7 @@ typedef struct pmrt_all_to_all {
 } pmrt_all_to_all;
 
 /// Each member gets the operand of another one, or zero. An operand of several
-/// equal parts is that of several members: a part is the same part of its
-/// source.
+/// equal parts is that of several members: a part is the same part of its source.
 typedef struct pmrt_permute {
   uint32_t communicator;
   uint32_t dtype;
@@ -217,10 +220,10 @@ typedef struct pmrt_jump {
   const uint64_t *targets;
 } pmrt_jump;
 
-/// A collective with an event only starts; it goes on beside the instructions
-/// that follow, and nothing touches its operands until a PMRT_OP_WAIT for the
-/// event, which stands behind it in the step. What is started runs in the order
-/// of the starts. An event belongs to one start, which runs once a step.
+/// A collective with an event only starts; it goes on beside the instructions that
+/// follow, and nothing touches its operands until a PMRT_OP_WAIT for the event,
+/// which stands behind it in the step. What is started runs in the order of the
+/// starts. An event belongs to one start, which runs once a step.
 typedef struct pmrt_instruction {
   uint32_t opcode; ///< pmrt_opcode
   uint32_t stream; ///< 0 compute, 1 and up communication
@@ -237,7 +240,7 @@ typedef enum pmrt_fragment_kind {
   PMRT_INPUT_GRADIENT = 2,
   PMRT_WEIGHT_GRADIENT = 3,
   PMRT_BACKWARD = 4, ///< input and weight gradients in one
-  PMRT_REDUCE = 5,   ///< gradients summed over ranks, once a step
+  PMRT_REDUCE = 5, ///< gradients summed over ranks, once a step
   PMRT_UPDATE = 6
 } pmrt_fragment_kind;
 
@@ -277,7 +280,7 @@ typedef struct pmrt_action {
 typedef struct pmrt_communicator {
   const char *name;
   uint32_t num_axes;
-  uint32_t lane;        ///< 0: in the order of the instructions; 1: started
+  uint32_t lane; ///< 0: in the order of the instructions; 1: started
   const uint32_t *axes; ///< indices of mesh axes
 } pmrt_communicator;
 
@@ -287,9 +290,9 @@ typedef struct pmrt_axis {
   uint32_t size;
 } pmrt_axis;
 
-/// What a kernel is launched on. Its parameters are pointers to device memory:
-/// the instruction's operands, the rank's coordinates (int64, one a mesh axis)
-/// and scratch.
+/// What a kernel is launched on. Its parameters are pointers to device memory: the
+/// instruction's operands, the rank's coordinates (int64, one a mesh axis) and
+/// scratch.
 typedef struct pmrt_launch {
   uint32_t blocks, threads;
 } pmrt_launch;
@@ -302,9 +305,8 @@ typedef struct pmrt_image {
   const void *data; ///< text ends with a zero byte, which `bytes` counts
 } pmrt_image;
 
-/// A part of the arena for what a stream needs while one of its instructions
-/// runs: a kernel's scratch, a matrix product's, the packed operands of a
-/// collective.
+/// A part of the arena for what a stream needs while one of its instructions runs:
+/// a kernel's scratch, a matrix product's, the packed operands of a collective.
 typedef struct pmrt_workspace {
   uint64_t offset, bytes;
 } pmrt_workspace;
