@@ -62,6 +62,13 @@ Libraries::~Libraries() {
   (void)nccl.release();
 }
 
+const Cudnn &Libraries::cudnn() const {
+  std::lock_guard lock(opening);
+  if (!dnn)
+    dnn = std::make_unique<Cudnn>();
+  return *dnn;
+}
+
 std::string Libraries::textOf(CUresult result) const {
   const char *name = nullptr, *text = nullptr;
   cuGetErrorName(result, &name);

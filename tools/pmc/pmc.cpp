@@ -112,6 +112,11 @@ cl::opt<unsigned> vectorWidth("vector-width",
 cl::opt<std::string> backend("backend",
                              cl::desc("host, or cuda: a bundle for NVIDIA's GPUs"),
                              cl::init("host"), cl::cat(category));
+cl::opt<std::string> attention(
+    "attention",
+    cl::desc("with --backend=cuda: what makes attention, own (our kernels), cudnn, "
+             "or auto (cuDNN for what it has: bf16 and f16, without a window)"),
+    cl::init("auto"), cl::cat(category));
 cl::opt<std::string> cudaKernels(
     "cuda-kernels",
     cl::desc("write the kernels of the program for NVIDIA's processors (gpu "
@@ -230,6 +235,11 @@ int main(int argc, char **argv) {
     return fail("--task is '" + task + "', but must be train or eval");
   if (backend != "host" && backend != "cuda")
     return fail("--backend is '" + backend + "', but must be host or cuda");
+  if (attention != "own" && attention != "cudnn" && attention != "auto")
+    return fail("--attention is '" + attention +
+                "', but must be own, cudnn or auto");
+  if (attention.getNumOccurrences() && backend != "cuda" && attention != "own")
+    return fail("--attention=" + attention + " is for --backend=cuda");
   auto recipe = readRecipe(recipePath);
   if (!recipe)
     return fail(llvm::toString(recipe.takeError()));
@@ -272,6 +282,9 @@ int main(int argc, char **argv) {
   StrategyOptions options;
   options.strategy = strategy;
   options.schedule = scheduleName;
+  if (backend == "cuda" && attention != "own")
+    options.attention = attention == "cudnn" ? StrategyOptions::Attention::Cudnn
+                                             : StrategyOptions::Attention::Auto;
   if (!clusterPath.empty()) {
     auto cluster = readCluster(clusterPath);
     if (!cluster)
