@@ -109,9 +109,9 @@ LogicalResult AttentionOp::verify() {
   if (!element.isBF16() && !element.isF16())
     return emitOpError("has elements of ")
            << element << ", but is there for bf16 and f16";
-  int64_t heads = getHeads(), keyHeads = getKeyHeads();
-  if (std::min({getBatch(), heads, keyHeads, getQueries(), getKeys(),
-                getSize()}) < 1 ||
+  int64_t batch = getBatch(), heads = getHeads(), keyHeads = getKeyHeads(),
+          queries = getQueries(), keyCount = getKeys(), size = getSize();
+  if (std::min({batch, heads, keyHeads, queries, keyCount, size}) < 1 ||
       heads % keyHeads != 0)
     return emitOpError("has ")
            << getBatch() << " x " << heads << " heads of " << getSize() << ", "
@@ -120,9 +120,9 @@ LogicalResult AttentionOp::verify() {
   if (getCausal() && getQueries() != getKeys())
     return emitOpError("is causal, but has ")
            << getQueries() << " queries and " << getKeys() << " keys";
-  int64_t rows = 2 * getBatch() * getQueries() * heads * getSize();
-  int64_t keys = 2 * getBatch() * getKeys() * keyHeads * getSize();
-  int64_t logarithms = 4 * getBatch() * heads * getQueries();
+  int64_t rows = 2 * batch * queries * heads * size;
+  int64_t keys = 2 * batch * keyCount * keyHeads * size;
+  int64_t logarithms = 4 * batch * heads * queries;
   SmallVector<int64_t> bytes{rows, keys, keys, rows, logarithms};
   if (getGradient())
     bytes.append({rows, rows, keys, keys});
@@ -150,7 +150,9 @@ int64_t AttentionOp::getWorkspaceBytes() {
   constexpr int64_t least = 4096;
   if (!getGradient())
     return least;
-  auto aligned = [](int64_t bytes) { return llvm::alignTo(bytes, 256); };
+  auto aligned = [](int64_t bytes) -> int64_t {
+    return llvm::alignTo(bytes, 256);
+  };
   int64_t rows = getBatch() * getHeads();
   int64_t sums = aligned(4 * rows * getQueries());
   int64_t queryGrad = aligned(4 * rows * getQueries() * getSize());
@@ -162,7 +164,7 @@ int64_t AttentionOp::getWorkspaceBytes() {
                    llvm::alignTo(getKeys(), 128);
   if (scores > kMostScoreBytes)
     scores = 0;
-  return sums + spread + std::max(2 * queryGrad, scores) + least;
+  return sums + spread + std::max<int64_t>(2 * queryGrad, scores) + least;
 }
 
 int64_t AttentionOp::getFlops() {
