@@ -135,6 +135,9 @@ void Counter::addBlock(Block &block, pmrt::BodyOp body, int64_t runs,
     } else if (auto gemm = dyn_cast<pmrt::GemmOp>(op)) {
       ++made.gemms;
       made.gemmFlops += trips * flopsOf(gemm);
+    } else if (auto attention = dyn_cast<pmrt::AttentionOp>(op)) {
+      ++made.attentions;
+      made.kernelFlops += trips * attention.getFlops();
     } else if (auto call = dyn_cast<pmrt::CallOp>(op)) {
       ++made.kernels;
       made.kernelFlops += trips * getKernelFlops(call.getKernel());

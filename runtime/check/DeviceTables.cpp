@@ -118,6 +118,82 @@ void DeviceCheck::checkWorkspaces() const {
             regions[i - 1].end);
 }
 
+std::string attentionProblem(const pmrt_role &table,
+                             const pmrt_instruction &instruction) {
+  const auto &a = *static_cast<const pmrt_attention *>(instruction.descriptor);
+  if (!table.device)
+    return "is attention by cuDNN, but the role is for the host";
+  if (a.dtype != PMRT_BF16 && a.dtype != PMRT_F16)
+    return cat("is attention in ", dtypeText(a.dtype), ", not in bf16 or f16");
+  if (a.causal > 1 || a.gradient > 1 || a.reserved)
+    return cat("has the flags ", int(a.causal), ", ", int(a.gradient), " and ",
+               int(a.reserved));
+  constexpr int64_t most = int64_t(1) << 31;
+  for (int64_t size : {a.batch, a.heads, a.key_heads, a.queries, a.keys, a.size})
+    if (size < 1 || size > most)
+      return cat("has a dimension of ", size);
+  if (a.heads % a.key_heads)
+    return cat("has ", a.heads, " query heads, which is no multiple of ",
+               a.key_heads, " key heads");
+  if (a.size % 8 || a.size > 128)
+    return cat("has heads of ", a.size,
+               " elements, which is no multiple of 8 up to 128");
+  if (a.causal && a.queries != a.keys)
+    return cat("is causal, but has ", a.queries, " queries and ", a.keys, " keys");
+  if (!(a.scale - a.scale == 0))
+    return "has a scale that is not finite";
+  // Rows [batch, position, head] of a tensor lie apart, and fill their operand.
+  struct Tensor {
+    const int64_t *strides;
+    int64_t positions, heads;
+  };
+  const Tensor query{a.query_strides, a.queries, a.heads},
+      key{a.key_strides, a.keys, a.key_heads},
+      value{a.value_strides, a.keys, a.key_heads},
+      result{a.result_strides, a.queries, a.heads};
+  // Null: the logarithms.
+  std::vector<const Tensor *> tensors{&query, &key, &value, &result, nullptr};
+  if (a.gradient)
+    tensors.insert(tensors.end(), {&result, &query, &key, &value});
+  for (uint32_t o = 0; o < tensors.size(); ++o) {
+    uint64_t needed = 4 * static_cast<uint64_t>(a.batch) *
+                      static_cast<uint64_t>(a.heads) *
+                      static_cast<uint64_t>(a.queries);
+    if (const Tensor *tensor = tensors[o]) {
+      struct Dim {
+        int64_t size, stride;
+      } dims[] = {{a.batch, tensor->strides[0]},
+                  {tensor->positions, tensor->strides[1]},
+                  {tensor->heads, tensor->strides[2]}};
+      std::sort(std::begin(dims), std::end(dims), [](const Dim &x, const Dim &y) {
+        return std::pair(x.stride, x.size) < std::pair(y.stride, y.size);
+      });
+      int64_t end = a.size; // of what the inner dimensions span
+      for (const Dim &dim : dims) {
+        if (dim.stride < 1 || dim.stride > (int64_t(1) << 40))
+          return cat("has a stride of ", dim.stride, " in operand ", o);
+        if (dim.size > 1 && dim.stride < end)
+          return cat("has a stride of ", dim.stride, " in operand ", o,
+                     ", within ", end, " elements of what lies inside");
+        if (__builtin_mul_overflow(dim.size - 1, dim.stride, &needed) ||
+            __builtin_add_overflow(end, static_cast<int64_t>(needed), &end))
+          return cat("has an operand ", o, " that is too large");
+      }
+      needed = 2 * static_cast<uint64_t>(end);
+    }
+    if (instruction.operands[o].bytes != needed)
+      return cat("has operand ", o, " of ", instruction.operands[o].bytes,
+                 " bytes, but its tensor has ", needed);
+  }
+  // Of the gradient the sums of dO * O lie in the workspace at least.
+  uint64_t least = a.gradient ? instruction.operands[4].bytes : 0;
+  uint64_t there = table.device->num_workspaces ? table.device->workspaces[0].bytes : 0;
+  if (a.workspace_bytes < least || a.workspace_bytes > there)
+    return cat("may use ", a.workspace_bytes, " bytes of workspace, but needs ",
+               least, " at least and has ", there);
+  return {};
+}
+
 void checkDevice(const Role &role, bool isForGpus) {
   if (isForGpus != (role.table.device != nullptr))
     refuse("tables", "role ", role.number, isForGpus ? " has no" : " has",

@@ -12,6 +12,12 @@ namespace pipemesh::proof {
 /// the program keeps. The role's buffers have been checked.
 void checkDevice(const Role &role, bool isForGpus);
 
+/// What is wrong with an instruction of attention: a host's role, a type or a mask
+/// that there is not, operands that are smaller or larger than their tensors, rows
+/// that overlap, a workspace that is none of the role's; or nothing.
+std::string attentionProblem(const pmrt_role &table,
+                             const pmrt_instruction &instruction);
+
 } // namespace pipemesh::proof
 
 #endif // PIPEMESH_RUNTIME_CHECK_DEVICETABLES_H

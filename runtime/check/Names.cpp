@@ -22,7 +22,7 @@ const char *opcodeText(uint32_t opcode) {
       "operation",  "gemm",           "kernel",     "all-reduce",
       "copy",       "zero",           "all-gather", "reduce-scatter",
       "all-to-all", "permute",        "jump",       "switch",
-      "wait"};
+      "wait",       "attention"};
   return opcode < std::size(names) ? names[opcode] : names[0];
 }
 

@@ -309,6 +309,13 @@ void RoleCheck::checkAccess(const pmrt_instruction &instruction) const {
                   ? both
                   : writes};
     break;
+  case PMRT_OP_ATTENTION: {
+    bool isGradient =
+        static_cast<const pmrt_attention *>(instruction.descriptor)->gradient;
+    wanted.assign(isGradient ? 6 : 3, reads);
+    wanted.insert(wanted.end(), isGradient ? 3 : 2, writes);
+    break;
+  }
   case PMRT_OP_COPY:
   case PMRT_OP_ALL_GATHER:
   case PMRT_OP_REDUCE_SCATTER:
@@ -591,7 +598,8 @@ void RoleCheck::checkEvent(const pmrt_instruction &instruction) const {
 }
 
 void RoleCheck::checkInstruction(const pmrt_instruction &instruction) const {
-  if (instruction.opcode < PMRT_OP_GEMM || instruction.opcode > PMRT_OP_WAIT)
+  if (instruction.opcode < PMRT_OP_GEMM ||
+      instruction.opcode > PMRT_OP_ATTENTION)
     here("tables", "has the unknown opcode ", instruction.opcode);
   bool needs = instruction.opcode != PMRT_OP_COPY &&
                instruction.opcode != PMRT_OP_ZERO &&
@@ -622,6 +630,11 @@ void RoleCheck::checkInstruction(const pmrt_instruction &instruction) const {
   switch (instruction.opcode) {
   case PMRT_OP_GEMM:
     checkGemm(instruction);
+    break;
+  case PMRT_OP_ATTENTION:
+    if (std::string problem = attentionProblem(table, instruction);
+        !problem.empty())
+      here("tables", problem);
     break;
   case PMRT_OP_ALL_REDUCE:
   case PMRT_OP_ALL_GATHER:

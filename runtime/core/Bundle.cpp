@@ -147,6 +147,11 @@ static int64_t operandsOf(const pmrt_instruction &instruction) {
     return 3 + !!(epilogue & PMRT_EPILOGUE_BIAS) +
            !!(epilogue & PMRT_EPILOGUE_BEFORE);
   }
+  case PMRT_OP_ATTENTION: {
+    const auto *attention =
+        static_cast<const pmrt_attention *>(instruction.descriptor);
+    return attention && attention->gradient ? 9 : 5;
+  }
   case PMRT_OP_COPY:
   case PMRT_OP_ALL_GATHER:
   case PMRT_OP_REDUCE_SCATTER:
@@ -323,8 +328,10 @@ void checkRole(const pmrt_role &role, const RoleInfo &info,
                    instruction.location ? instruction.location : "", ")");
       };
       if (instruction.opcode < PMRT_OP_GEMM ||
-          instruction.opcode > PMRT_OP_WAIT)
+          instruction.opcode > PMRT_OP_ATTENTION)
         wrong(here(), " has the unknown opcode ", instruction.opcode);
+      if (instruction.opcode == PMRT_OP_ATTENTION && !role.device)
+        wrong(here(), " is attention by cuDNN, but the role is for the host");
       int64_t expected = operandsOf(instruction);
       if (expected >= 0 && instruction.num_operands != expected)
         wrong(here(), " has ", instruction.num_operands, " operands, not ",

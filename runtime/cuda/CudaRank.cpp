@@ -34,8 +34,52 @@ CudaRank::~CudaRank() {
   if (graph)
     job.libraries.cuGraphExecDestroy(graph);
   products.clear();
+  attentions.clear();
   if (blas)
     job.libraries.cublasLtDestroy(blas);
+  if (dnn)
+    job.libraries.cudnn().cudnnDestroy(dnn);
+}
+
+void CudaRank::prepareMath() {
+  const pmrt_role &role = program.role;
+  job.libraries.checkBlas(job.libraries.cublasLtCreate(&blas), "cublasLtCreate");
+  const std::string &folder = job.options.algorithms;
+  Algorithms algorithms(
+      job.libraries,
+      folder.empty() ? "" : cat(folder, "/role-", mesh.role(rank), ".json"),
+      device->getInfo().name);
+  for (uint32_t b = 0; b < role.num_bodies; ++b)
+    for (uint64_t i = 0; i < role.bodies[b].num_instructions; ++i) {
+      const pmrt_instruction &instruction = role.bodies[b].instructions[i];
+      if (instruction.opcode == PMRT_OP_GEMM) {
+        auto &product = products[instruction.descriptor];
+        if (!product)
+          product = std::make_unique<Product>(
+              job.libraries, blas,
+              *static_cast<const pmrt_gemm *>(instruction.descriptor), memory,
+              role.device->workspaces[ComputeStream].bytes, job.options.products,
+              algorithms);
+      } else if (instruction.opcode == PMRT_OP_ATTENTION) {
+        const Cudnn &cudnn = job.libraries.cudnn();
+        if (!dnn) {
+          cudnn.check(cudnn.cudnnCreate(&dnn), "cudnnCreate");
+          cudnn.check(cudnn.cudnnSetStream(dnn, streams[ComputeStream]),
+                      "cudnnSetStream");
+        }
+        auto &attention = attentions[instruction.descriptor];
+        if (!attention)
+          attention = std::make_unique<Attention>(
+              cudnn, dnn,
+              *static_cast<const pmrt_attention *>(instruction.descriptor));
+      }
+    }
+  // One of the ranks that all choose alike writes them down.
+  int64_t first = 0;
+  while (mesh.role(first) != mesh.role(rank))
+    ++first;
+  if (first == rank)
+    algorithms.save();
 }
 
 void CudaRank::allocate() {
@@ -67,33 +111,7 @@ void CudaRank::allocate() {
   device->load(*role.device);
   for (uint32_t k = 0; k < role.num_kernels; ++k)
     functions.push_back(device->function(role.kernels[k].name));
-  job.libraries.checkBlas(job.libraries.cublasLtCreate(&blas),
-                          "cublasLtCreate");
-  Algorithms algorithms(
-      job.libraries,
-      job.options.algorithms.empty()
-          ? ""
-          : cat(job.options.algorithms, "/role-", mesh.role(rank), ".json"),
-      device->getInfo().name);
-  for (uint32_t b = 0; b < role.num_bodies; ++b)
-    for (uint64_t i = 0; i < role.bodies[b].num_instructions; ++i) {
-      const pmrt_instruction &instruction = role.bodies[b].instructions[i];
-      if (instruction.opcode != PMRT_OP_GEMM)
-        continue;
-      auto &product = products[instruction.descriptor];
-      if (!product)
-        product = std::make_unique<Product>(
-            job.libraries, blas,
-            *static_cast<const pmrt_gemm *>(instruction.descriptor), memory,
-            role.device->workspaces[ComputeStream].bytes, job.options.products,
-            algorithms);
-    }
-  // One of the ranks that all choose alike writes them down.
-  int64_t first = 0;
-  while (mesh.role(first) != mesh.role(rank))
-    ++first;
-  if (first == rank)
-    algorithms.save();
+  prepareMath();
   if (job.options.staged) {
     carrier = std::make_unique<StagedCarrier>(
         *device, StagedCarrier::Host{role, rank, transport, groups, memberIndex,
@@ -339,6 +357,10 @@ void CudaRank::launchInstruction(const Launch &launch,
   case PMRT_OP_GEMM:
     products.at(instruction.descriptor)
         ->launch(places.data(), workspace(ComputeStream), stream);
+    break;
+  case PMRT_OP_ATTENTION:
+    attentions.at(instruction.descriptor)
+        ->launch(places.data(), workspace(ComputeStream));
     break;
   case PMRT_OP_KERNEL: {
     auto number = static_cast<size_t>(&kernelOf(instruction) - program.role.kernels);

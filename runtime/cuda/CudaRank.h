@@ -3,6 +3,7 @@
 #ifndef PIPEMESH_RUNTIME_CUDA_CUDARANK_H
 #define PIPEMESH_RUNTIME_CUDA_CUDARANK_H
 
+#include "cuda/Attention.h"
 #include "cuda/Communicators.h"
 #include "cuda/Products.h"
 #include "cuda/Progress.h"
@@ -65,6 +66,8 @@ private:
     return memory + program.role.device->workspaces[stream].offset;
   }
 
+  /// Chooses what makes the matrix products and attention of the role.
+  void prepareMath();
   void launchStep(int64_t step);
   void launchAll();
   /// Launches [first, last), which is one launch or an NCCL group.
@@ -96,6 +99,8 @@ private:
   std::vector<CUfunction> functions; ///< of each kernel
   cublasLtHandle_t blas = nullptr;
   std::map<const void *, std::unique_ptr<Product>> products; ///< by the descriptor
+  cudnnHandle_t dnn = nullptr; ///< of the compute stream; null without attention
+  std::map<const void *, std::unique_ptr<Attention>> attentions; ///< likewise
   std::unique_ptr<Carrier> carrier;
   std::unique_ptr<Progress> progress;
   CUgraphExec graph = nullptr;

@@ -2,16 +2,15 @@
 
 #include "cuda/Libraries.h"
 
+#include "cuda/Loading.h"
+
 #include <cstdlib>
-#include <dlfcn.h>
-#include <vector>
 
 namespace pipemesh::cuda {
 
 void Libraries::Closer::operator()(void *library) const { dlclose(library); }
 
-/// Opens the first of several names; null, and why, where none is there.
-static void *open(const std::vector<const char *> &names, std::string &problem) {
+void *openLibrary(const std::vector<const char *> &names, std::string &problem) {
   const char *folder = std::getenv("PIPEMESH_CUDA_LIBRARIES");
   problem.clear();
   for (const char *name : names) {
@@ -25,39 +24,32 @@ static void *open(const std::vector<const char *> &names, std::string &problem) 
   return nullptr;
 }
 
-template <typename Function>
-static void resolve(void *library, const char *name, const char *of,
-                    Function &function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  if (!function)
-    fail(of, " has no ", name, "; install a newer one");
-}
-
 Libraries::Libraries() {
   std::string problem;
-  driver.reset(open({"libcuda.so.1"}, problem));
+  driver.reset(openLibrary({"libcuda.so.1"}, problem));
   if (!driver)
     fail("this bundle is for GPUs, but NVIDIA's driver cannot be loaded (", problem,
          "); run it where the driver is installed, or compile with --backend=host");
-  blas.reset(open({"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"},
+  blas.reset(openLibrary({"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"},
                   problem));
   if (!blas)
     fail("cuBLASLt cannot be loaded (", problem,
          "); install CUDA 13's cuBLAS, or name its folder in LD_LIBRARY_PATH");
 #define PIPEMESH_RESOLVE(name, parameters)                                           \
-  resolve(driver.get(), #name, "NVIDIA's driver", name);
+  resolveSymbol(driver.get(), #name, "NVIDIA's driver", name);
   PIPEMESH_CUDA_DRIVER(PIPEMESH_RESOLVE)
 #undef PIPEMESH_RESOLVE
 #define PIPEMESH_RESOLVE(name, parameters)                                           \
-  resolve(blas.get(), #name, "cuBLASLt", name);
+  resolveSymbol(blas.get(), #name, "cuBLASLt", name);
   PIPEMESH_CUBLASLT(PIPEMESH_RESOLVE)
 #undef PIPEMESH_RESOLVE
-  nccl.reset(open({"libnccl.so.2", "libnccl.so"}, problem));
+  nccl.reset(openLibrary({"libnccl.so.2", "libnccl.so"}, problem));
   if (!nccl) {
     ncclProblem = problem;
     return;
   }
-#define PIPEMESH_RESOLVE(name, parameters) resolve(nccl.get(), #name, "NCCL", name);
+#define PIPEMESH_RESOLVE(name, parameters) \
+  resolveSymbol(nccl.get(), #name, "NCCL", name);
   PIPEMESH_NCCL(PIPEMESH_RESOLVE)
   PIPEMESH_NCCL_TEXTS(PIPEMESH_RESOLVE)
 #undef PIPEMESH_RESOLVE
@@ -68,6 +60,13 @@ Libraries::~Libraries() {
   (void)driver.release();
   (void)blas.release();
   (void)nccl.release();
+}
+
+const Cudnn &Libraries::cudnn() const {
+  std::lock_guard lock(opening);
+  if (!dnn)
+    dnn = std::make_unique<Cudnn>();
+  return *dnn;
 }
 
 std::string Libraries::textOf(CUresult result) const {

@@ -5,14 +5,13 @@
 
 #include "core/Error.h"
 #include "cuda/Api.h"
+#include "cuda/Cudnn.h"
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace pipemesh::cuda {
-
-using runtime::cat;
-using runtime::fail;
 
 /// The entry points of Api.h under their own names.
 class Libraries {
@@ -37,6 +36,10 @@ public:
   /// Where NCCL is missing, why; ranks then meet through the host.
   std::string ncclProblem;
   bool hasNccl() const { return ncclProblem.empty(); }
+
+  /// cuDNN, which is opened when it is first asked for. Throws an Error where it is
+  /// missing.
+  const Cudnn &cudnn() const;
 
   /// Throws where a call of the driver has failed: "cuMemAlloc_v2 of 3 bytes: out of
   /// memory (CUDA_ERROR_OUT_OF_MEMORY)".
@@ -68,6 +71,8 @@ private:
   };
   using Handle = std::unique_ptr<void, Closer>;
   Handle driver, blas, nccl;
+  mutable std::mutex opening;
+  mutable std::unique_ptr<Cudnn> dnn;
 };
 
 } // namespace pipemesh::cuda

@@ -94,6 +94,12 @@ static std::shared_ptr<Shared> prepare(const Bundle &bundle,
     roles.push_back(&bundle.role(r));
   auto shared = std::make_shared<Shared>(bundle, roles);
   shared->devices = countDevices(shared->libraries);
+  for (const pmrt_role *role : roles)
+    for (uint32_t b = 0; b < role->num_bodies; ++b)
+      for (uint64_t i = 0; i < role->bodies[b].num_instructions; ++i)
+        // Its absence is told before ranks begin.
+        if (role->bodies[b].instructions[i].opcode == PMRT_OP_ATTENTION)
+          shared->libraries.cudnn();
   for (uint32_t r = 0; r < roles.size(); ++r) {
     const RoleInfo &info = bundle.manifest().roles[r];
     std::vector<uint32_t> accumulators;

@@ -50,6 +50,11 @@ std::string describe(const pmrt_instruction &instruction) {
   case PMRT_OP_SWITCH:
     text = "switch";
     break;
+  case PMRT_OP_ATTENTION:
+    text = static_cast<const pmrt_attention *>(instruction.descriptor)->gradient
+               ? "the gradient of attention"
+               : "attention";
+    break;
   case PMRT_OP_WAIT:
     text = cat("the wait for what was started as event ", instruction.event);
     break;
@@ -59,6 +64,14 @@ std::string describe(const pmrt_instruction &instruction) {
   if (instruction.location && *instruction.location)
     text += cat(" at ", instruction.location);
   return text;
+}
+
+double attentionFlops(const pmrt_instruction &instruction) {
+  const auto &a = *static_cast<const pmrt_attention *>(instruction.descriptor);
+  double product = 2.0 * static_cast<double>(a.batch * a.heads) *
+                   static_cast<double>(a.queries * a.keys) *
+                   static_cast<double>(a.size);
+  return (a.gradient ? 5 : 2) * product;
 }
 
 uint64_t targetOf(const pmrt_instruction &instruction, const void *index) {

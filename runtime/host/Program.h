@@ -96,6 +96,9 @@ inline bool runsOnce(const pmrt_body &body) {
 /// "kernel 'rms_norm' at model.layers.0.input_layernorm".
 std::string describe(const pmrt_instruction &instruction);
 
+/// Of a PMRT_OP_ATTENTION; a multiply-add counts as two.
+double attentionFlops(const pmrt_instruction &instruction);
+
 /// The axes of a communicator: "dp", "dp, tp"; with " (started)" behind them where
 /// it is that of collectives that go on beside.
 std::string laneText(const Mesh &mesh, const pmrt_communicator &communicator);

@@ -76,6 +76,8 @@ json countsOf(const Job &job, const Rank &rank) {
         flops += runs * program.plan(b, i).flops();
       else if (instruction.opcode == PMRT_OP_KERNEL)
         flops += runs * static_cast<double>(kernelOf(instruction).flops);
+      else if (instruction.opcode == PMRT_OP_ATTENTION)
+        flops += runs * attentionFlops(instruction);
       else if (isCollective(instruction))
         communication.push_back(
             collectiveCounts(role, role.bodies[b], instruction, runs,

@@ -99,6 +99,11 @@ static std::string traceEvents(Job &job, uint64_t origin) {
         arguments["k"] = gemm.k;
         break;
       }
+      case PMRT_OP_ATTENTION:
+        name = "attention";
+        category = "kernel";
+        arguments["flops"] = attentionFlops(instruction);
+        break;
       case PMRT_OP_KERNEL:
         name = kernelOf(instruction).name;
         category = "kernel";

@@ -33,6 +33,7 @@ enum class Kind : uint8_t {
   Set,
   WriteValue,
   Product,
+  Attention,
   CommInit,
   CommSplit,
   CommEnd, ///< abort, destroy, finalize
@@ -102,6 +103,7 @@ struct Call {
   int64_t key = 0;      ///< also ranks
   uint64_t group = 0;   ///< 0: none; of a touched launch its line
   uint64_t work = 0;    ///< of a product m * n * k * batch
+  /// `parameters`: a kernel's, or address and bytes of a workspace.
   Slice reads, writes, parameters;
 };
 

@@ -161,7 +161,8 @@ void ConflictCheck::one(uint32_t op) {
     if (call.kind == Kind::GraphLaunch)
       return;
     all(call.reads, false);
-    if (call.kind == Kind::Product && call.parameters.count) {
+    if ((call.kind == Kind::Product || call.kind == Kind::Attention) &&
+        call.parameters.count) {
       uint64_t begin = rank.trace.numbers[call.parameters.first];
       uint64_t bytes = rank.trace.numbers[call.parameters.first + 1];
       isDeclared = true;

@@ -45,6 +45,8 @@ static const std::unordered_map<std::string_view, Form> &forms() {
       {"cuStreamWriteValue32_v2",
        {Kind::WriteValue, all(Stream, Address, Value)}},
       {"cublasLtMatmul", {Kind::Product, all(Stream, M, N, K, Reads, Writes)}},
+      {"cudnnBackendExecute",
+       {Kind::Attention, all(Stream, Reads, Writes, Workspace)}},
       {"ncclCommInitRankConfig", {Kind::CommInit, all(Comm, Id, Rank, Ranks)}},
       {"ncclCommSplit", {Kind::CommSplit, all(Parent, Color, Key, Comm)}},
       {"ncclCommAbort", {Kind::CommEnd, all(Comm)}},
@@ -85,7 +87,10 @@ bool isHarmless(std::string_view name) {
         "cuMemGetInfo", "cuMemHostGetDevicePointer", "cuModuleUnload",
         "cuGraphExecDestroy", "cuGraphDestroy", "cublasLtCreate",
         "cublasLtDestroy", "cublasLtMatmulDesc", "cublasLtMatmulPreference",
-        "cublasLtMatmulAlgo", "cublasLtMatrixLayout", "ncclGet"})
+        "cublasLtMatmulAlgo", "cublasLtMatrixLayout", "cudnnCreate",
+        "cudnnDestroy", "cudnnSetStream", "cudnnGet", "cudnnBackendCreate",
+        "cudnnBackendDestroy", "cudnnBackendFinalize", "cudnnBackendSet",
+        "cudnnBackendGet", "ncclGet"})
     if (name.substr(0, prefix.size()) == prefix)
       return true;
   return false;

@@ -169,6 +169,58 @@ bool Matcher::product(uint32_t op, uint32_t head) {
   return true;
 }
 
+bool Matcher::attention(uint32_t op, uint32_t head) {
+  const Call &call = callOf(op);
+  uint32_t operands = program.operandsOf(head);
+  if (!hasBase && call.reads.count)
+    setBase(ranges(call.reads)->begin, program.accessOf(head, 0).begin);
+  const pmrt_workspace &own = program.role.device->workspaces[0];
+  const auto &attention = *static_cast<const pmrt_attention *>(
+      program.instructionOf(head).descriptor);
+  Range allowed{result.base + own.offset,
+                result.base + own.offset +
+                    std::min(own.bytes, attention.workspace_bytes)};
+  auto isKept = [&](const Range &range) {
+    return range.begin >= allowed.begin && range.end <= allowed.end;
+  };
+  auto isOperand = [&](const Range &range, uint32_t i) {
+    Access access = program.accessOf(head, i);
+    return range.begin == result.base + access.begin &&
+           range.end == result.base + access.end;
+  };
+  for (bool writes : {false, true}) {
+    const Slice &slice = writes ? call.writes : call.reads;
+    std::vector<bool> isThere(operands);
+    for (uint32_t r = 0; r < slice.count; ++r) {
+      const Range &range = ranges(slice)[r];
+      bool isKnown = isKept(range);
+      for (uint32_t i = 0; i < operands; ++i)
+        if (isOperand(range, i) && (writes ? program.accessOf(head, i).writes
+                                           : program.accessOf(head, i).reads))
+          isKnown = isThere[i] = true;
+      if (!isKnown)
+        return refuse(op, writes ? " writes" : " reads", " bytes [", range.begin,
+                      ", ", range.end, "), which is no operand of the ",
+                      program.describe(head));
+    }
+    for (uint32_t i = 0; i < operands; ++i) {
+      Access access = program.accessOf(head, i);
+      if ((writes ? access.writes : access.reads) && !isThere[i])
+        return refuse(op, " does not ", writes ? "write" : "read", " operand ", i,
+                      " (", program.nameOf(access.begin), ") of the ",
+                      program.describe(head));
+    }
+  }
+  uint64_t begin = trace.numbers[call.parameters.first];
+  uint64_t bytes = trace.numbers[call.parameters.first + 1];
+  if (bytes && !isKept({begin, begin + bytes}))
+    return refuse(op, " has its workspace of ", bytes, " bytes at ", begin,
+                  ", but may use [", allowed.begin, ", ", allowed.end, ")");
+  take(op, head);
+  ++computeQueue.next;
+  return true;
+}
+
 bool Matcher::compute(uint32_t op) {
   const Call &call = callOf(op);
   bool isKernel = call.kind == Kind::Launch;
@@ -185,7 +237,8 @@ bool Matcher::compute(uint32_t op) {
     Expected::Kind kind = program.list[expected].kind;
     return isKernel ? kind == Expected::Kernel &&
                           trace.text(call) == program.kernelOf(expected).name
-                    : kind == Expected::Product;
+           : call.kind == Kind::Attention ? kind == Expected::Attention
+                                          : kind == Expected::Product;
   };
   if (!isIt(head)) {
     // Was something left out, or is this too much?
@@ -206,7 +259,9 @@ bool Matcher::compute(uint32_t op) {
                   ", but the step began on ", computeStream, ": it is the ",
                   program.describe(head));
   lastCompute = head + 1;
-  return isKernel ? launch(op, head) : product(op, head);
+  return isKernel                        ? launch(op, head)
+         : call.kind == Kind::Attention ? attention(op, head)
+                                        : product(op, head);
 }
 
 /// A copy or a set: an instruction, a help of an exchange, or between host and
@@ -309,6 +364,7 @@ bool Matcher::one(uint32_t op) {
   switch (call.kind) {
   case Kind::Launch:
   case Kind::Product:
+  case Kind::Attention:
     if (!isInStep)
       return refuse(op, " stands outside of a step");
     return compute(op);

@@ -47,6 +47,9 @@ private:
   bool compute(uint32_t op);
   bool launch(uint32_t op, uint32_t head);
   bool product(uint32_t op, uint32_t head);
+  /// One call that reads and writes just the operands, and keeps what it needs
+  /// besides in the workspace of the compute stream.
+  bool attention(uint32_t op, uint32_t head);
   bool copy(uint32_t op);
   bool exchange(uint32_t first, uint32_t end);
   bool collective(uint32_t op, uint32_t index);

@@ -13,7 +13,7 @@ static const char *opcodeText(uint32_t opcode) {
                                    "all-reduce", "copy",           "zero",
                                    "all-gather", "reduce-scatter", "all-to-all",
                                    "permute",    "jump",           "switch",
-                                   "wait"};
+                                   "wait",       "attention"};
   return opcode < std::size(names) ? names[opcode] : names[0];
 }
 
@@ -52,6 +52,9 @@ Program::Program(const runtime::Manifest &manifest, const pmrt_role &role,
         break;
       case PMRT_OP_GEMM:
         expected.kind = Expected::Product;
+        break;
+      case PMRT_OP_ATTENTION:
+        expected.kind = Expected::Attention;
         break;
       case PMRT_OP_COPY:
       case PMRT_OP_ZERO:

@@ -22,6 +22,7 @@ struct Expected {
   enum Kind : uint8_t {
     Kernel,
     Product,
+    Attention,
     Copy,
     Zero,
     Collective, ///< an all-reduce, all-gather or reduce-scatter

@@ -80,6 +80,7 @@ private:
   void readReduction();
 
   Call toCall(const Form &form);
+  void takeWorkspace(Call &call);
   uint64_t get(Field field) const {
     return present & bit(field) ? number[field] : 0;
   }
@@ -338,6 +339,17 @@ void Reader::readObject() {
     wrong("more text stands behind the object");
 }
 
+void Reader::takeWorkspace(Call &call) {
+  if (!(present & bit(Workspace)))
+    return;
+  // readNumbers has put it last.
+  uint64_t bytes = trace.numbers.back();
+  uint64_t address = trace.numbers[trace.numbers.size() - 2];
+  if (bytes > ~address)
+    wrong("a workspace of ", bytes, " bytes at ", address, " has no end");
+  call.parameters = {static_cast<uint32_t>(trace.numbers.size() - 2), 2};
+}
+
 Call Reader::toCall(const Form &form) {
   if (uint64_t missing = form.needs & ~present)
     wrong(callName, " has no '", fieldNames[__builtin_ctzll(missing)], "'");
@@ -393,16 +405,12 @@ Call Reader::toCall(const Form &form) {
         __builtin_mul_overflow(call.work, batch, &call.work))
       wrong("a product of ", get(M), " x ", get(N), " x ", get(K), " x ", batch,
             " is too large");
-    if (present & bit(Workspace)) {
-      // readNumbers has put it last.
-      uint64_t bytes = trace.numbers.back();
-      uint64_t address = trace.numbers[trace.numbers.size() - 2];
-      if (bytes > ~address)
-        wrong("a workspace of ", bytes, " bytes at ", address, " has no end");
-      call.parameters = {static_cast<uint32_t>(trace.numbers.size() - 2), 2};
-    }
+    takeWorkspace(call);
     break;
   }
+  case Kind::Attention:
+    takeWorkspace(call);
+    break;
   case Kind::CommInit:
     call.handle = get(Comm);
     call.peer = static_cast<int64_t>(get(Rank));

@@ -294,6 +294,7 @@ void TimelineReader::run(uint32_t index, Graph *graph) {
   case Kind::Launch:
   case Kind::Set:
   case Kind::Product:
+  case Kind::Attention:
   case Kind::Copy: {
     uint32_t stream = call.hasStream ? streamOf(call, graph) : 0;
     if (stream)

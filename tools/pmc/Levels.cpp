@@ -2,6 +2,7 @@
 
 #include "Levels.h"
 #include "pipemesh/Differentiate/Passes.h"
+#include "pipemesh/Lower/Cuda/Passes.h"
 #include "pipemesh/Lower/Passes.h"
 #include "pipemesh/Pipeline/Passes.h"
 #include "pipemesh/Precision/Passes.h"
@@ -27,6 +28,13 @@ static void addLowerLevels(SmallVector<Level> &levels,
                     }});
   levels.push_back({"runtime", [&options](OpPassManager &manager) {
                       buildRuntimePipeline(manager, options.getBucketBytes());
+                      if (options.attention == StrategyOptions::Attention::Own)
+                        return;
+                      AttentionInstructionsOptions attention;
+                      attention.all =
+                          options.attention == StrategyOptions::Attention::Cudnn;
+                      manager.addPass(createAttentionInstructions(attention));
+                      manager.addPass(createVerifyRuntime());
                     }});
 }
 

@@ -183,6 +183,7 @@ static json::Array makeFragments(const RoleCosts &costs) {
         {"instructions", body.instructions},
         {"gemms", body.gemms},
         {"kernels", body.kernels},
+        {"cudnn_attention", body.attentions},
         {"gemm_flops", body.runs * body.gemmFlops},
         {"kernel_flops", body.runs * body.kernelFlops}});
   return list;

@@ -109,15 +109,20 @@ cl::opt<unsigned> vectorWidth("vector-width",
                               cl::desc("float32 elements of a vector; 0 takes "
                                        "the widest of the processor"),
                               cl::init(0), cl::cat(category));
-cl::opt<std::string>
-    backend("backend", cl::desc("host, or cuda: a bundle for NVIDIA's GPUs"),
-            cl::init("host"), cl::cat(category));
+cl::opt<std::string> backend("backend",
+                             cl::desc("host, or cuda: a bundle for NVIDIA's GPUs"),
+                             cl::init("host"), cl::cat(category));
 cl::opt<std::string> matmulPrecision(
     "matmul-precision",
     cl::desc(
         "f32, or bf16: a model's matrix products and attention take bf16 and "
         "are summed in f32; state stays f32"),
     cl::init("f32"), cl::cat(category));
+cl::opt<std::string> attention(
+    "attention",
+    cl::desc("with --backend=cuda: what makes attention, own (our kernels), cudnn, "
+             "or auto (cuDNN for what it has: bf16 and f16, without a window)"),
+    cl::init("auto"), cl::cat(category));
 cl::opt<std::string> cudaKernels(
     "cuda-kernels",
     cl::desc("write the kernels of the program for NVIDIA's processors (gpu "
@@ -240,6 +245,11 @@ int main(int argc, char **argv) {
   if (matmulPrecision != "f32" && matmulPrecision != "bf16")
     return fail("--matmul-precision is '" + matmulPrecision +
                 "', but must be f32 or bf16");
+  if (attention != "own" && attention != "cudnn" && attention != "auto")
+    return fail("--attention is '" + attention +
+                "', but must be own, cudnn or auto");
+  if (attention.getNumOccurrences() && backend != "cuda" && attention != "own")
+    return fail("--attention=" + attention + " is for --backend=cuda");
   auto recipe = readRecipe(recipePath);
   if (!recipe)
     return fail(llvm::toString(recipe.takeError()));
@@ -287,6 +297,9 @@ int main(int argc, char **argv) {
   options.schedule = scheduleName;
   options.backend = backend == "cuda" ? Backend::Cuda : Backend::Host;
   options.hasHalfProducts = matmulPrecision == "bf16";
+  if (backend == "cuda" && attention != "own")
+    options.attention = attention == "cudnn" ? StrategyOptions::Attention::Cudnn
+                                             : StrategyOptions::Attention::Auto;
   if (!clusterPath.empty()) {
     auto cluster = readCluster(clusterPath);
     if (!cluster)

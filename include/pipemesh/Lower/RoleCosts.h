@@ -43,9 +43,11 @@ struct BodyCosts {
   std::string name;
   int64_t runs = 0;
   int64_t instructions = 0, gemms = 0, kernels = 0;
+  int64_t attentions = 0; ///< that a GPU's library makes
   /// Whether the lengths of all loops are known, and there are no choices.
   bool runsAreKnown = true;
   /// Of one run; a multiply-add counts as two, a function such as exp as ten.
+  /// Attention by a library is among the kernels.
   int64_t gemmFlops = 0, kernelFlops = 0;
 };
 

@@ -14,18 +14,35 @@ using namespace pipemesh::pm;
 using pipemesh::stablehlo::ComparisonDirection;
 using pipemesh::stablehlo::TensorBuilder;
 
+/// What is computed with: half precision is rounded once, at the end.
+static Value widened(TensorBuilder &b, Value value) {
+  Type element = TensorBuilder::typeOf(value).getElementType();
+  return element.isBF16() || element.isF16()
+             ? b.convert(value, b.builder.getF32Type())
+             : value;
+}
+static Value rounded(TensorBuilder &b, Value value, Value like) {
+  Type element = TensorBuilder::typeOf(like).getElementType();
+  return TensorBuilder::typeOf(value).getElementType() == element
+             ? value
+             : b.convert(value, element);
+}
+
 namespace {
 /// What both directions share: grouped queries, masked scores.
 struct Scores {
   TensorBuilder b;
   int64_t batch, queries, keys, heads, keyHeads, group, width;
   Value query;  ///< [b, s, k, g, d]
+  Value key;    ///< [b, t, k, d]
   Value visible;///< [b, k, s, g, t] of i1, null where all keys are
   Value scores; ///< [b, k, s, g, t], scaled, not masked
 
   Scores(OpBuilder &builder, Location loc, Value q, Value k, double scale,
          bool causal, int64_t window)
       : b(builder, loc) {
+    q = widened(b, q), k = widened(b, k);
+    key = k;
     ArrayRef<int64_t> qs = TensorBuilder::shapeOf(q);
     ArrayRef<int64_t> ks = TensorBuilder::shapeOf(k);
     batch = qs[0], queries = qs[1], heads = qs[2], width = qs[3];
@@ -84,10 +101,11 @@ SmallVector<Value> AttentionOp::decompose(OpBuilder &builder) {
   Value weights = b.exp(b.sub(scores, s.overKeys(rowMax)));
   Value sum = b.reduceSum(weights, {4});
   Value probabilities = b.div(weights, s.overKeys(sum));
-  Value result = b.dot(probabilities, getValue(), {0, 1}, {0, 2}, {4}, {1});
+  Value result = b.dot(probabilities, widened(b, getValue()), {0, 1}, {0, 2},
+                       {4}, {1});
   Value lse = b.add(b.log(sum), rowMax);
   lse = b.reshape(b.transpose(lse, {0, 1, 3, 2}), {s.batch, s.heads, s.queries});
-  return {s.toHeads(result), lse};
+  return {rounded(b, s.toHeads(result), getQuery()), lse};
 }
 
 SmallVector<Value> AttentionGradOp::decompose(OpBuilder &builder) {
@@ -100,15 +118,18 @@ SmallVector<Value> AttentionGradOp::decompose(OpBuilder &builder) {
       {0, 1, 3, 2});
   Value probabilities =
       s.masked(b.exp(b.sub(s.scores, s.overKeys(lse))), 0.0);
+  Value wholeGrad = widened(b, getGrad());
   Value grad = b.reshape(
-      getGrad(), {s.batch, s.queries, s.keyHeads, s.group, s.width});
-  Value dP = b.dot(grad, getValue(), {0, 2}, {0, 2}, {4}, {3});
-  Value rowSum = s.groupRows(b.sumLast(b.mul(getGrad(), getResult())));
+      wholeGrad, {s.batch, s.queries, s.keyHeads, s.group, s.width});
+  Value dP = b.dot(grad, widened(b, getValue()), {0, 2}, {0, 2}, {4}, {3});
+  Value rowSum =
+      s.groupRows(b.sumLast(b.mul(wholeGrad, widened(b, getResult()))));
   Value dS = b.mul(probabilities, b.sub(dP, s.overKeys(rowSum)));
   dS = b.mul(dS, b.splat(scale, dS));
-  Value dQuery = s.toHeads(b.dot(dS, getKey(), {0, 1}, {0, 2}, {4}, {1}));
+  Value dQuery = s.toHeads(b.dot(dS, s.key, {0, 1}, {0, 2}, {4}, {1}));
   Value dKey = b.dot(dS, s.query, {0, 1}, {0, 2}, {2, 3}, {1, 3});
   Value dValue = b.dot(probabilities, grad, {0, 1}, {0, 2}, {2, 3}, {1, 3});
-  return {dQuery, b.transpose(dKey, {0, 2, 1, 3}),
-          b.transpose(dValue, {0, 2, 1, 3})};
+  return {rounded(b, dQuery, getQuery()),
+          rounded(b, b.transpose(dKey, {0, 2, 1, 3}), getKey()),
+          rounded(b, b.transpose(dValue, {0, 2, 1, 3}), getValue())};
 }

@@ -134,6 +134,15 @@ LogicalResult RopeOp::verify() {
 // Attention
 //===----------------------------------------------------------------------===//
 
+/// One number a query, at least as exact as float32: scores are exponents.
+static RankedTensorType logSumExpType(RankedTensorType query) {
+  Type element = query.getElementType();
+  if (element.isBF16() || element.isF16())
+    element = Float32Type::get(query.getContext());
+  return RankedTensorType::get(
+      {query.getDimSize(0), query.getDimSize(2), query.getDimSize(1)}, element);
+}
+
 static LogicalResult verifyAttention(Operation *op, Value query, Value key,
                                      Value lse, bool causal, int64_t window) {
   RankedTensorType q = tensorOf(query), k = tensorOf(key);
@@ -153,11 +162,7 @@ static LogicalResult verifyAttention(Operation *op, Value query, Value key,
            << q.getDimSize(1) << " queries and " << k.getDimSize(1) << " keys";
   if (window < 0)
     return op->emitOpError("has window ") << window << "; 0 means none";
-  return expectType(
-      op, "lse", tensorOf(lse),
-      RankedTensorType::get(
-          {q.getDimSize(0), q.getDimSize(2), q.getDimSize(1)},
-          q.getElementType()));
+  return expectType(op, "lse", tensorOf(lse), logSumExpType(q));
 }
 
 LogicalResult AttentionOp::verify() {
@@ -174,9 +179,7 @@ void AttentionOp::build(OpBuilder &builder, OperationState &state, Value query,
                         Value key, Value value, double scale, bool causal,
                         int64_t window) {
   RankedTensorType q = tensorOf(query);
-  auto lse = RankedTensorType::get(
-      {q.getDimSize(0), q.getDimSize(2), q.getDimSize(1)}, q.getElementType());
-  build(builder, state, q, lse, query, key, value,
+  build(builder, state, q, logSumExpType(q), query, key, value,
         builder.getF64FloatAttr(scale),
         causal ? builder.getUnitAttr() : UnitAttr(),
         builder.getI64IntegerAttr(window));

@@ -156,6 +156,75 @@ LogicalResult ProductOp::verify() {
   return success();
 }
 
+LogicalResult AttentionOp::verify() {
+  Type element = getElementType();
+  if (!element.isBF16() && !element.isF16())
+    return emitOpError("has elements of ")
+           << element << ", but is there for bf16 and f16";
+  int64_t batch = getBatch(), heads = getHeads(), keyHeads = getKeyHeads(),
+          queries = getQueries(), keyCount = getKeys(), size = getSize();
+  if (std::min({batch, heads, keyHeads, queries, keyCount, size}) < 1 ||
+      heads % keyHeads != 0)
+    return emitOpError("has ")
+           << getBatch() << " x " << heads << " heads of " << getSize() << ", "
+           << keyHeads << " heads of keys, " << getQueries() << " queries and "
+           << getKeys() << " keys";
+  if (getCausal() && getQueries() != getKeys())
+    return emitOpError("is causal, but has ")
+           << getQueries() << " queries and " << getKeys() << " keys";
+  int64_t rows = 2 * batch * queries * heads * size;
+  int64_t keys = 2 * batch * keyCount * keyHeads * size;
+  int64_t logarithms = 4 * batch * heads * queries;
+  SmallVector<int64_t> bytes{rows, keys, keys, rows, logarithms};
+  if (getGradient())
+    bytes.append({rows, rows, keys, keys});
+  size_t firstResult = getGradient() ? 6 : 3;
+  if (getPlaces().size() != bytes.size())
+    return emitOpError("needs ")
+           << bytes.size() << " places, but has " << getPlaces().size();
+  for (auto [i, place] :
+       llvm::enumerate(getPlaces().getAsRange<PlaceAttr>())) {
+    if (place.getBytes() != bytes[i])
+      return emitOpError("has place ")
+             << i << " of " << place.getBytes() << " bytes, but its tensor has "
+             << bytes[i];
+    Access access = i < firstResult ? Access::Read : Access::Write;
+    if (place.getAccess() != access)
+      return emitOpError("has place ")
+             << i << " for " << stringifyAccess(place.getAccess())
+             << ", but makes a " << stringifyAccess(access);
+  }
+  return success();
+}
+
+int64_t AttentionOp::getWorkspaceBytes() {
+  // For what a plan has besides.
+  constexpr int64_t least = 4096;
+  if (!getGradient())
+    return least;
+  auto aligned = [](int64_t bytes) -> int64_t {
+    return llvm::alignTo(bytes, 256);
+  };
+  int64_t rows = getBatch() * getHeads();
+  int64_t sums = aligned(4 * rows * getQueries());
+  int64_t queryGrad = aligned(4 * rows * getQueries() * getSize());
+  int64_t spread = getHeads() == getKeyHeads()
+                       ? 0
+                       : 2 * aligned(2 * rows * getKeys() * getSize());
+  // In tiles of queries and keys.
+  int64_t scores = 2 * rows * llvm::alignTo(getQueries(), 64) *
+                   llvm::alignTo(getKeys(), 128);
+  if (scores > kMostScoreBytes)
+    scores = 0;
+  return sums + spread + std::max<int64_t>(2 * queryGrad, scores) + least;
+}
+
+int64_t AttentionOp::getFlops() {
+  int64_t product =
+      2 * getBatch() * getHeads() * getQueries() * getKeys() * getSize();
+  return getGradient() ? 5 * product : 2 * product;
+}
+
 /// The places of a collective along one dimension hold what the counts say.
 static LogicalResult verifyBlocks(Operation *op, PlaceAttr block,
                                   PlaceAttr whole, int64_t outer, int64_t piece,

@@ -112,6 +112,9 @@ json::Array KernelWriter::listLaunches() {
         if (auto call = dyn_cast<pmrt::CallOp>(op)) {
           name = made.lookup(call.getKernel()).name;
           ++(made.isAttention(call.getKernel()) ? attentions : kernels);
+        } else if (isa<pmrt::AttentionOp>(op)) {
+          name = "attention by cuDNN";
+          ++attentions;
         } else if (isa<pmrt::GemmOp>(op)) {
           name = "matrix product";
           ++products;

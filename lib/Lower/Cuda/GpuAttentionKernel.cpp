@@ -1,8 +1,10 @@
 //===- GpuAttentionKernel.cpp - attention and its gradient on a GPU -------===//
 //
-// For float32. A group of threads owns a query (for gradients of keys and values:
-// a key) and holds its part of each row in registers; the block's groups walk over
-// tiles of the other side's rows, which lie in shared memory. The softmax is made
+// A group of threads owns a query (for gradients of keys and values: a key) and
+// holds its part of each row in registers; the block's groups walk over tiles of
+// the other side's rows, which lie in shared memory. All arithmetic is float32:
+// bfloat16 and float16 are extended where they are read, and results are rounded
+// once, where they are stored. The softmax is made
 // on the way: sums are scaled when a larger score comes (Milakov and Gimelshein,
 // "Online normalizer calculation for softmax", 2018; Dao et al., "FlashAttention",
 // 2022), so that nothing of the size of all scores is ever written.
@@ -39,6 +41,7 @@ private:
   OpBuilder &builder;
   Location loc;
   Type f32;
+  Type stored; ///< of rows in memory
   int64_t batch, sequence, heads, size, keys, keyHeads, window;
   double scale;
   bool causal;
@@ -56,6 +59,8 @@ private:
   };
   Value rowOf(const Rows &rows, Value position);
   Value columnOf(int64_t vector);
+  /// A vector of a row as float32.
+  Value readVector(Value row, Value column);
   Slice load(const Rows &rows, Value position, int64_t length);
   void store(const Rows &rows, Value position, const Slice &slice);
   /// Rows [first, first + tileRows) to shared memory; zeros behind the last.
@@ -84,8 +89,8 @@ GpuAttention::GpuAttention(GpuCode &code, RankedTensorType query,
                            RankedTensorType key, double scale, bool causal,
                            int64_t window, int64_t sliceElements)
     : code(code), builder(code.builder), loc(code.loc),
-      f32(code.builder.getF32Type()), batch(query.getDimSize(0)),
-      sequence(query.getDimSize(1)), heads(query.getDimSize(2)),
+      f32(code.builder.getF32Type()), stored(query.getElementType()),
+      batch(query.getDimSize(0)), sequence(query.getDimSize(1)), heads(query.getDimSize(2)),
       size(query.getDimSize(3)), keys(key.getDimSize(1)),
       keyHeads(key.getDimSize(2)), window(window), scale(scale),
       causal(causal) {
@@ -106,7 +111,15 @@ GpuAttention::GpuAttention(GpuCode &code, RankedTensorType query,
 Value GpuAttention::rowOf(const Rows &rows, Value position) {
   Value row = code.add(code.mul(rows.batch, rows.length), position);
   row = code.add(code.mul(row, rows.heads), rows.head);
-  return code.address(rows.pointer, f32, code.mul(row, size));
+  return code.address(rows.pointer, stored, code.mul(row, size));
+}
+
+Value GpuAttention::readVector(Value row, Value column) {
+  Value vector = code.load(code.address(row, stored, column), stored, width,
+                           width * getElementBytes(stored));
+  if (stored == f32)
+    return vector;
+  return arith::ExtFOp::create(builder, loc, getVectorType(f32, width), vector);
 }
 
 Value GpuAttention::columnOf(int64_t vector) {
@@ -120,7 +133,7 @@ Slice GpuAttention::load(const Rows &rows, Value position, int64_t length) {
   for (int64_t v = 0; v < vectors; ++v) {
     Value column = columnOf(v);
     auto read = [&]() -> SmallVector<Value> {
-      return {code.load(code.address(row, f32, column), f32, width, 4 * width)};
+      return {readVector(row, column)};
     };
     Type type = getVectorType(f32, width);
     if (pitch == size)
@@ -141,7 +154,12 @@ void GpuAttention::store(const Rows &rows, Value position,
     for (int64_t v = 0; v < vectors; ++v) {
       Value column = columnOf(v);
       auto write = [&] {
-        code.store(slice[v], code.address(row, f32, column), f32, 4 * width);
+        Value vector = slice[v];
+        if (stored != f32)
+          vector = arith::TruncFOp::create(builder, loc,
+                                           getVectorType(stored, width), vector);
+        code.store(vector, code.address(row, stored, column), stored,
+                   width * getElementBytes(stored));
       };
       if (pitch == size)
         write();
@@ -166,9 +184,7 @@ void GpuAttention::loadTile(const Rows &rows, Value first, Value tile) {
               Value value = code.choose(
                   inside, type,
                   [&]() -> SmallVector<Value> {
-                    return {code.load(
-                        code.address(rowOf(rows, position), f32, column), f32,
-                        width, 4 * width)};
+                    return {readVector(rowOf(rows, position), column)};
                   },
                   [&]() -> SmallVector<Value> {
                     return {code.constant(type, 0)};
@@ -474,8 +490,10 @@ LogicalResult pipemesh::emitGpuAttentionKernel(KernelCode &code, Operation *op,
   auto typeOf = [](Value value) {
     return cast<RankedTensorType>(value.getType());
   };
-  if (!typeOf(op->getOperand(0)).getElementType().isF32())
-    return op->emitError("has a kernel for f32 only, but its operands are ")
+  Type element = typeOf(op->getOperand(0)).getElementType();
+  if (!element.isF32() && !element.isBF16() && !element.isF16())
+    return op->emitError(
+               "has a kernel for f32, bf16 and f16 only, but its operands are ")
            << op->getOperand(0).getType();
   auto &gpu = static_cast<GpuCode &>(code);
   if (auto attention = dyn_cast<pm::AttentionOp>(op)) {

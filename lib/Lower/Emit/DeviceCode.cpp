@@ -63,6 +63,8 @@ RoleMemory pipemesh::layOutDevice(pmrt::RoleOp role, pm::MeshOp mesh,
     } else if (auto product = dyn_cast<pmrt::GemmOp>(op)) {
       need(0, std::min(kMostProductBytes,
                        kProductParts * product.getM() * product.getN() * 4));
+    } else if (auto attention = dyn_cast<pmrt::AttentionOp>(op)) {
+      need(0, attention.getWorkspaceBytes());
     } else if (auto gather = dyn_cast<pmrt::AllGatherOp>(op)) {
       need(1, packedBytes(gather, mesh));
     } else if (auto scatter = dyn_cast<pmrt::ReduceScatterOp>(op)) {

@@ -131,6 +131,7 @@ private:
   /// `lane` 1 is that of collectives that are started.
   uint32_t communicator(ArrayAttr axes, uint32_t lane = 0);
   FailureOr<Constant *> gemm(pmrt::GemmOp op);
+  FailureOr<Constant *> attention(pmrt::AttentionOp op);
   /// `counts` has one entry for each operand.
   FailureOr<Constant *> collective(Operation *op, ArrayAttr axes,
                                    StringRef reduction, Type element,
@@ -235,6 +236,30 @@ FailureOr<llvm::Constant *> TableBuilder::gemm(pmrt::GemmOp op) {
       "gemm");
 }
 
+FailureOr<llvm::Constant *> TableBuilder::attention(pmrt::AttentionOp op) {
+  if (!kernels.areOnDevice())
+    return op.emitOpError(
+        "is an instruction of GPUs, which the host backend does not have");
+  auto strides = [&](int64_t positions, int64_t heads) {
+    int64_t size = op.getSize();
+    SmallVector<Constant *> fields;
+    for (int64_t stride : {positions * heads * size, heads * size, size})
+      fields.push_back(u64(stride));
+    return llvm::ConstantArray::get(llvm::ArrayType::get(i64, 3), fields);
+  };
+  Constant *rows = strides(op.getQueries(), op.getHeads());
+  Constant *keys = strides(op.getKeys(), op.getKeyHeads());
+  return global(
+      record({u64(op.getBatch()), u64(op.getHeads()), u64(op.getKeyHeads()),
+              u64(op.getQueries()), u64(op.getKeys()), u64(op.getSize()), rows,
+              keys, keys, rows, u64(op.getWorkspaceBytes()),
+              llvm::ConstantFP::get(llvm::Type::getFloatTy(context),
+                                    op.getScale().convertToDouble()),
+              u8(op.getCausal()), u8(op.getGradient()),
+              u8(*dtypeOf(op.getElementType())), u8(0)}),
+      "attention");
+}
+
 FailureOr<llvm::Constant *>
 TableBuilder::collective(Operation *op, ArrayAttr axes, StringRef reduction,
                          Type element, ArrayRef<uint64_t> counts,
@@ -324,6 +349,10 @@ FailureOr<llvm::Constant *> TableBuilder::instruction(Operation &op) {
     Constant *index[] = {u32(0), u32(kernelIndex.lookup(call.getKernel()))};
     descriptor = llvm::ConstantExpr::getInBoundsGetElementPtr(
         kernelTable->getValueType(), kernelTable, index);
+  } else if (auto attentionOp = dyn_cast<pmrt::AttentionOp>(op)) {
+    opcode = PMRT_OP_ATTENTION;
+    places = attentionOp.getPlaces();
+    descriptor = attention(attentionOp);
   } else if (auto reduce = dyn_cast<pmrt::AllReduceOp>(op)) {
     opcode = PMRT_OP_ALL_REDUCE;
     stream = reduce.getEvent() ? 2 : 1;

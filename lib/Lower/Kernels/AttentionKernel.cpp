@@ -7,6 +7,9 @@
 // that rows need no remainder loop: what lies behind the last visible key is
 // filled first.
 //
+// All arithmetic is float32. Of bfloat16 and float16 a block's rows are extended in
+// scratch first, and results are rounded once, when they are whole.
+//
 //===----------------------------------------------------------------------===//
 
 #include "KernelCode.h"
@@ -35,7 +38,8 @@ private:
   KernelCode &code;
   OpBuilder &builder;
   Location loc;
-  Type f32, i64;
+  Type f32, i64, stored; ///< `stored`: of the tensors
+  bool isNarrow;
   VectorType vectorType;
   int64_t sequence, heads, size, keys, keyHeads, window;
   double scale;
@@ -58,6 +62,25 @@ private:
   /// The visible keys [low, high) of a query, from the block's first key.
   std::pair<Value, Value> getRange(const Block &part, Value row);
 
+  /// Rows of a head as float32: in the tensor, or a copy of them.
+  struct Rows {
+    Value pointer;
+    int64_t stride;
+  };
+  /// The block's rows of a tensor that is read, extended to `copy` where needed.
+  Rows readRows(const Block &part, Value tensor, Value copy);
+  /// Where the block's rows of a result are computed.
+  Rows resultRows(Value tensor, Value copy) {
+    return isNarrow ? Rows{copy, size} : Rows{tensor, heads * size};
+  }
+  /// Rounds `count` rows of float32 to rows `stride` elements apart.
+  void roundRows(Value from, Value to, Value count, int64_t stride);
+  Value loadWide(Value row, Value column, unsigned width);
+  /// Elements of float32 for copies of `tensors` blocks of rows.
+  int64_t getCopies(int64_t tensors) const {
+    return isNarrow ? tensors * llvm::alignTo(block * size, code.vectorWidth) : 0;
+  }
+
   /// A row of a head: `tensor` is [batch, length, heads, size].
   Value head(Value pointer, Value batch, int64_t length, Value position,
              int64_t headCount, Value headIndex);
@@ -68,15 +91,15 @@ private:
   /// tensor they would fall on a few sets of the cache.
   void gather(Value from, Value to);
   /// scores = alpha * rows * transposed keys or values, over the block's keys.
-  void multiplyByColumns(const Block &part, double alpha, Value rows,
+  void multiplyByColumns(const Block &part, double alpha, const Rows &rows,
                          Value transposed, Value scores);
   /// to = alpha * scores * gathered rows of keys or values, over the block's
   /// keys; `scale` has a factor a row.
   void multiplyByRows(const Block &part, double alpha, Value scores, Value rows,
-                      Value scale, Value to);
+                      Value scale, const Rows &to);
   /// to += alpha * transposed scores * rows of queries.
-  void addTransposed(const Block &part, double alpha, Value scores, Value rows,
-                     Value to);
+  void addTransposed(const Block &part, double alpha, Value scores,
+                     const Rows &rows, const Rows &to);
 
   Value max(Value a, Value b) {
     return arith::MaxSIOp::create(builder, loc, a, b);
@@ -114,6 +137,7 @@ AttentionEmitter::AttentionEmitter(KernelCode &code, RankedTensorType query,
                                    bool causal, int64_t window)
     : code(code), builder(code.builder), loc(code.loc),
       f32(code.builder.getF32Type()), i64(code.builder.getI64Type()),
+      stored(query.getElementType()), isNarrow(!stored.isF32()),
       vectorType(VectorType::get({code.vectorWidth}, f32)),
       sequence(query.getDimSize(1)), heads(query.getDimSize(2)),
       size(query.getDimSize(3)), keys(key.getDimSize(1)),
@@ -159,15 +183,52 @@ Value AttentionEmitter::head(Value pointer, Value batch, int64_t length,
                              Value headIndex) {
   Value row = code.add(code.mul(batch, length), position);
   row = code.add(code.mul(row, headCount), headIndex);
-  return code.address(pointer, f32, code.mul(row, size));
+  return code.address(pointer, stored, code.mul(row, size));
+}
+
+Value AttentionEmitter::loadWide(Value row, Value column, unsigned width) {
+  Value value = code.load(code.address(row, stored, column), stored, width);
+  return isNarrow ? Value(arith::ExtFOp::create(builder, loc,
+                                                getVectorType(f32, width), value))
+                  : value;
+}
+
+AttentionEmitter::Rows AttentionEmitter::readRows(const Block &part, Value tensor,
+                                                  Value copy) {
+  if (!isNarrow)
+    return {tensor, heads * size};
+  code.loop(code.index(0), part.queries, 1, {}, [&](Value r, ValueRange) {
+    Value source = code.address(tensor, stored, code.mul(r, heads * size));
+    Value target = code.address(copy, f32, code.mul(r, size));
+    forSize([&](Value i, unsigned width) {
+      code.store(loadWide(source, i, width), code.address(target, f32, i), f32);
+    });
+    return SmallVector<Value>();
+  });
+  return {copy, size};
+}
+
+void AttentionEmitter::roundRows(Value from, Value to, Value count,
+                                 int64_t stride) {
+  code.loop(code.index(0), count, 1, {}, [&](Value r, ValueRange) {
+    Value source = code.address(from, f32, code.mul(r, size));
+    Value target = code.address(to, stored, code.mul(r, stride));
+    forSize([&](Value i, unsigned width) {
+      Value value = code.load(code.address(source, f32, i), f32, width);
+      value = arith::TruncFOp::create(builder, loc,
+                                      getVectorType(stored, width), value);
+      code.store(value, code.address(target, stored, i), stored);
+    });
+    return SmallVector<Value>();
+  });
 }
 
 void AttentionEmitter::transpose(Value from, Value to) {
   code.loop(code.index(0), code.index(keys), 1, {}, [&](Value j, ValueRange) {
-    Value row = code.address(from, f32, code.mul(j, keyHeads * size));
+    Value row = code.address(from, stored, code.mul(j, keyHeads * size));
     Value column = code.address(to, f32, j);
     code.loop(code.index(0), code.index(size), 1, {}, [&](Value i, ValueRange) {
-      Value element = code.load(code.address(row, f32, i), f32, 1);
+      Value element = loadWide(row, i, 1);
       code.store(element, code.address(column, f32, code.mul(i, packed)), f32);
       return SmallVector<Value>();
     });
@@ -177,25 +238,24 @@ void AttentionEmitter::transpose(Value from, Value to) {
 
 void AttentionEmitter::gather(Value from, Value to) {
   code.loop(code.index(0), code.index(keys), 1, {}, [&](Value j, ValueRange) {
-    Value source = code.address(from, f32, code.mul(j, keyHeads * size));
+    Value source = code.address(from, stored, code.mul(j, keyHeads * size));
     Value target = code.address(to, f32, code.mul(j, size));
     forSize([&](Value i, unsigned width) {
-      code.store(code.load(code.address(source, f32, i), f32, width),
-                 code.address(target, f32, i), f32);
+      code.store(loadWide(source, i, width), code.address(target, f32, i), f32);
     });
     return SmallVector<Value>();
   });
 }
 
 void AttentionEmitter::multiplyByColumns(const Block &part, double alpha,
-                                         Value rows, Value transposed,
+                                         const Rows &rows, Value transposed,
                                          Value scores) {
   SmallProduct product;
   product.m = part.queries;
   product.n = part.keys;
   product.k = code.index(size);
-  product.a = rows;
-  product.aRow = heads * size;
+  product.a = rows.pointer;
+  product.aRow = rows.stride;
   product.b = code.address(transposed, f32, part.firstKey);
   product.bRow = packed;
   product.c = scores;
@@ -207,7 +267,7 @@ void AttentionEmitter::multiplyByColumns(const Block &part, double alpha,
 
 void AttentionEmitter::multiplyByRows(const Block &part, double alpha,
                                       Value scores, Value rows, Value scale,
-                                      Value to) {
+                                      const Rows &to) {
   SmallProduct product;
   product.m = part.queries;
   product.n = code.index(size);
@@ -216,15 +276,16 @@ void AttentionEmitter::multiplyByRows(const Block &part, double alpha,
   product.aRow = stride;
   product.b = code.address(rows, f32, code.mul(part.firstKey, size));
   product.bRow = size;
-  product.c = to;
-  product.cRow = heads * size;
+  product.c = to.pointer;
+  product.cRow = to.stride;
   product.alpha = alpha;
   product.scale = scale;
   emitSmallProduct(code, product);
 }
 
 void AttentionEmitter::addTransposed(const Block &part, double alpha,
-                                     Value scores, Value rows, Value to) {
+                                     Value scores, const Rows &rows,
+                                     const Rows &to) {
   SmallProduct product;
   product.m = part.keys;
   product.n = code.index(size);
@@ -232,10 +293,10 @@ void AttentionEmitter::addTransposed(const Block &part, double alpha,
   product.a = scores;
   product.aRow = 1;
   product.aColumn = stride;
-  product.b = rows;
-  product.bRow = heads * size;
-  product.c = to;
-  product.cRow = keyHeads * size;
+  product.b = rows.pointer;
+  product.bRow = rows.stride;
+  product.c = to.pointer;
+  product.cRow = to.stride;
   product.alpha = alpha;
   product.accumulate = true;
   emitSmallProduct(code, product);
@@ -331,11 +392,14 @@ void AttentionEmitter::emitForward(pm::AttentionOp op, KernelInfo &info) {
   int64_t unit = batch * keyHeads >= 32 ? group : 1, units = heads / unit;
   info.extent = batch * units;
   info.scratchBytes =
-      (getTransposed() + getRows() + getScores() + block) * sizeof(float);
+      (getTransposed() + getRows() + getScores() + getCopies(2) + block) *
+      sizeof(float);
   Value columns = code.scratch;
   Value rows = code.address(columns, f32, getTransposed());
   Value scores = code.address(rows, f32, getRows());
-  Value inverses = code.address(scores, f32, getScores());
+  Value queryCopy = code.address(scores, f32, getScores());
+  Value resultCopy = code.address(queryCopy, f32, getCopies(1));
+  Value inverses = code.address(resultCopy, f32, getCopies(1));
   code.loop(code.begin, code.end, 1, {}, [&](Value i, ValueRange) {
     Value b = arith::DivUIOp::create(builder, loc, i, code.index(units));
     Value firstHead = code.mul(
@@ -350,7 +414,8 @@ void AttentionEmitter::emitForward(pm::AttentionOp op, KernelInfo &info) {
           lse, f32, code.mul(code.add(code.mul(b, heads), h), sequence));
       auto emitBlock = [&](Value first, ValueRange) {
         Block part = getBlock(first);
-        Value q = head(query, b, sequence, first, heads, h);
+        Rows q = readRows(part, head(query, b, sequence, first, heads, h),
+                          queryCopy);
         Value o = head(result, b, sequence, first, heads, h);
         multiplyByColumns(part, scale, q, columns, scores);
         code.loop(code.index(0), part.queries, 1, {}, [&](Value r, ValueRange) {
@@ -360,7 +425,10 @@ void AttentionEmitter::emitForward(pm::AttentionOp op, KernelInfo &info) {
                      code.address(lseRow, f32, code.add(first, r)));
           return SmallVector<Value>();
         });
-        multiplyByRows(part, 1, scores, rows, inverses, o);
+        multiplyByRows(part, 1, scores, rows, inverses,
+                       resultRows(o, resultCopy));
+        if (isNarrow)
+          roundRows(resultCopy, o, part.queries, heads * size);
         return SmallVector<Value>();
       };
       code.loop(code.index(0), code.index(sequence), block, {}, emitBlock);
@@ -381,12 +449,20 @@ void AttentionEmitter::emitGradient(pm::AttentionGradOp op, KernelInfo &info) {
   int64_t group = heads / keyHeads;
   info.extent = batch * keyHeads;
   info.scratchBytes =
-      (2 * (getTransposed() + getScores()) + getRows()) * sizeof(float);
+      (2 * (getTransposed() + getScores()) + (isNarrow ? 3 : 1) * getRows() +
+       getCopies(4)) *
+      sizeof(float);
   Value keyColumns = code.scratch;
   Value valueColumns = code.address(keyColumns, f32, getTransposed());
   Value keyRows = code.address(valueColumns, f32, getTransposed());
   Value probabilities = code.address(keyRows, f32, getRows());
   Value slopes = code.address(probabilities, f32, getScores());
+  Value copies[4], sums[2]; // of blocks of rows, and of all keys' gradients
+  copies[0] = code.address(slopes, f32, getScores());
+  for (int i = 1; i < 4; ++i)
+    copies[i] = code.address(copies[i - 1], f32, getCopies(1));
+  sums[0] = code.address(copies[3], f32, getCopies(1));
+  sums[1] = code.address(sums[0], f32, getRows());
   int64_t width = code.vectorWidth;
   double infinity = std::numeric_limits<double>::infinity();
 
@@ -419,9 +495,13 @@ void AttentionEmitter::emitGradient(pm::AttentionGradOp op, KernelInfo &info) {
     Value b = arith::DivUIOp::create(builder, loc, i, code.index(keyHeads));
     Value keyHead =
         arith::RemUIOp::create(builder, loc, i, code.index(keyHeads));
+    Value gradients[] = {head(keyGrad, b, keys, code.index(0), keyHeads, keyHead),
+                         head(valueGrad, b, keys, code.index(0), keyHeads, keyHead)};
     code.loop(code.index(0), code.index(keys), 1, {}, [&](Value j, ValueRange) {
-      for (Value tensor : {keyGrad, valueGrad}) {
-        Value row = head(tensor, b, keys, j, keyHeads, keyHead);
+      for (int side : {0, 1}) {
+        Value row = isNarrow ? code.address(sums[side], f32, code.mul(j, size))
+                             : code.address(gradients[side], f32,
+                                            code.mul(j, keyHeads * size));
         forSize([&](Value c, unsigned columns) {
           code.store(code.constant(getVectorType(f32, columns), 0),
                      code.address(row, f32, c), f32);
@@ -442,30 +522,41 @@ void AttentionEmitter::emitGradient(pm::AttentionGradOp op, KernelInfo &info) {
         auto queries = [&](Value tensor) {
           return head(tensor, b, sequence, first, heads, h);
         };
-        auto visible = [&](Value tensor) {
-          return head(tensor, b, keys, part.firstKey, keyHeads, keyHead);
+        auto visible = [&](int side) {
+          int64_t row = isNarrow ? size : keyHeads * size;
+          return Rows{code.address(isNarrow ? sums[side] : gradients[side], f32,
+                                   code.mul(part.firstKey, row)),
+                      row};
         };
-        Value q = queries(query), o = queries(output), dO = queries(grad);
+        Rows q = readRows(part, queries(query), copies[0]);
+        Rows o = readRows(part, queries(output), copies[1]);
+        Rows dO = readRows(part, queries(grad), copies[2]);
         multiplyByColumns(part, scale, q, keyColumns, probabilities);
         multiplyByColumns(part, 1, dO, valueColumns, slopes);
         code.loop(zero, part.queries, 1, {}, [&](Value r, ValueRange) {
-          Value place = code.mul(r, heads * size);
-          Value rowDot =
-              dot(code.address(dO, f32, place), code.address(o, f32, place));
+          Value place = code.mul(r, dO.stride);
+          Value rowDot = dot(code.address(dO.pointer, f32, place),
+                             code.address(o.pointer, f32, place));
           Value rowLse =
               code.load(code.address(lseRow, f32, code.add(first, r)), f32, 1);
           computeRow(part, r, rowLse, rowDot);
           return SmallVector<Value>();
         });
-        addTransposed(part, 1, probabilities, dO, visible(valueGrad));
+        addTransposed(part, 1, probabilities, dO, visible(1));
+        Value dQ = queries(queryGrad);
         multiplyByRows(part, scale, slopes, keyRows, Value(),
-                       queries(queryGrad));
-        addTransposed(part, scale, slopes, q, visible(keyGrad));
+                       resultRows(dQ, copies[3]));
+        if (isNarrow)
+          roundRows(copies[3], dQ, part.queries, heads * size);
+        addTransposed(part, scale, slopes, q, visible(0));
         return SmallVector<Value>();
       };
       code.loop(zero, code.index(sequence), block, {}, emitBlock);
       return SmallVector<Value>();
     });
+    if (isNarrow)
+      for (int side : {0, 1})
+        roundRows(sums[side], gradients[side], code.index(keys), keyHeads * size);
     return SmallVector<Value>();
   });
 }
@@ -474,10 +565,11 @@ void AttentionEmitter::emitGradient(pm::AttentionGradOp op, KernelInfo &info) {
 
 LogicalResult pipemesh::emitAttentionKernel(KernelCode &code, Operation *op,
                                             KernelInfo &info) {
-  if (!cast<RankedTensorType>(op->getOperand(0).getType())
-           .getElementType()
-           .isF32())
-    return op->emitError("has a kernel for f32 only, but its operands are ")
+  Type element =
+      cast<RankedTensorType>(op->getOperand(0).getType()).getElementType();
+  if (!element.isF32() && !element.isBF16() && !element.isF16())
+    return op->emitError(
+               "has a kernel for f32, bf16 and f16 only, but its operands are ")
            << op->getOperand(0).getType();
   auto typeOf = [](Value value) {
     return cast<RankedTensorType>(value.getType());

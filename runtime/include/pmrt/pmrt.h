@@ -86,7 +86,8 @@ typedef enum pmrt_opcode {
   PMRT_OP_PERMUTE = 9,        ///< descriptor: pmrt_permute; own, received
   PMRT_OP_JUMP = 10,          ///< descriptor: pmrt_jump; no operand
   PMRT_OP_SWITCH = 11,        ///< descriptor: pmrt_jump; operand: the index
-  PMRT_OP_WAIT = 12           ///< no descriptor, no operand; `event`
+  PMRT_OP_WAIT = 12,          ///< no descriptor, no operand; `event`
+  PMRT_OP_ATTENTION = 13      ///< descriptor: pmrt_attention; on GPUs only
 } pmrt_opcode;
 
 #define PMRT_MAX_BATCH_DIMS 4
@@ -122,6 +123,26 @@ enum {
   /// multiple of 8.
   PMRT_EPILOGUE_BEFORE = 4
 };
+
+/// Scaled dot-product attention by cuDNN: O = softmax(scale Q K^T) V for each head,
+/// where query head h reads key head h / (heads / key_heads), and of a causal one
+/// query i sees keys j <= i. `stats` [batch, heads, queries] is the natural logarithm
+/// of the sum of the exponentials of the visible scores, in float32; all else is of
+/// type `dtype`, bfloat16 or float16, and is computed in float32.
+///
+/// Operands: Q, K, V, O, stats; those of the gradient: Q, K, V, O, stats, dO, dQ, dK,
+/// dV. Strides are from one batch, position and head to the next, in elements; a
+/// head's row lies together. dQ lies as Q, dK as K, dV as V and dO as O.
+typedef struct pmrt_attention {
+  int64_t batch, heads, key_heads, queries, keys;
+  int64_t size; ///< of a head's row
+  int64_t query_strides[3], key_strides[3], value_strides[3], result_strides[3];
+  uint64_t workspace_bytes; ///< that it may use of the stream's
+  float scale;
+  uint8_t causal, gradient; ///< 0 or 1
+  uint8_t dtype;            ///< pmrt_dtype
+  uint8_t reserved;
+} pmrt_attention;
 
 /// Handed to every kernel.
 typedef struct pmrt_kernel_context {

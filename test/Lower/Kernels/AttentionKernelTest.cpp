@@ -9,17 +9,26 @@ namespace {
 
 struct Shape {
   int batch, sequence, heads, keyHeads, size, window;
+  const char *element = "f32";
+
+  /// Kernel and reference compute in float32 and round once, so that an element
+  /// may be one place of the format further; a gradient reads such a result, too.
+  double tolerance(double single) const {
+    if (element == std::string("bf16"))
+      return 1.0 / 128;
+    return element == std::string("f16") ? 1.0 / 1024 : single;
+  }
 };
 
 class Attention : public ::testing::TestWithParam<Shape> {
 protected:
   std::string text(const char *body) const {
     const Shape &s = GetParam();
-    auto tensor = [](std::initializer_list<int> sizes) {
+    auto tensor = [](std::initializer_list<int> sizes, const char *element) {
       std::string type = "tensor<";
       for (int size : sizes)
         type += std::to_string(size) + "x";
-      return type + "f32>";
+      return type + element + ">";
     };
     std::string result = body;
     auto replace = [&](const std::string &from, const std::string &to) {
@@ -27,9 +36,9 @@ protected:
            at += to.size())
         result.replace(at, from.size(), to);
     };
-    replace("{Q}", tensor({s.batch, s.sequence, s.heads, s.size}));
-    replace("{K}", tensor({s.batch, s.sequence, s.keyHeads, s.size}));
-    replace("{L}", tensor({s.batch, s.heads, s.sequence}));
+    replace("{Q}", tensor({s.batch, s.sequence, s.heads, s.size}, s.element));
+    replace("{K}", tensor({s.batch, s.sequence, s.keyHeads, s.size}, s.element));
+    replace("{L}", tensor({s.batch, s.heads, s.sequence}, "f32"));
     replace("{window}",
             s.window ? "window " + std::to_string(s.window) : std::string());
     return result;
@@ -42,7 +51,8 @@ func.func @f(%q: {Q}, %k: {K}, %v: {K}) -> ({Q}, {L}) {
   %o, %lse = pm.attention %q, %k, %v scale 0.35355339 causal {window} : {Q}, {K} -> {L}
   return %o, %lse : {Q}, {L}
 }
-)"));
+)"),
+               GetParam().tolerance(2e-6));
 }
 
 TEST_P(Attention, Gradient) {
@@ -53,7 +63,7 @@ func.func @f(%q: {Q}, %k: {K}, %v: {K}, %do: {Q}) -> ({Q}, {K}, {K}) {
   return %dq, %dk, %dv : {Q}, {K}, {K}
 }
 )"),
-               4e-6);
+               2 * GetParam().tolerance(2e-6));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -61,7 +71,11 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Shape{1, 1, 1, 1, 1, 0}, Shape{2, 20, 4, 2, 8, 0},
                       Shape{2, 20, 4, 2, 8, 6}, Shape{1, 3, 2, 1, 17, 2},
                       Shape{1, 130, 3, 1, 12, 0}, Shape{1, 130, 2, 2, 9, 50},
-                      Shape{1, 67, 9, 3, 64, 0}));
+                      Shape{1, 67, 9, 3, 64, 0},
+                      Shape{2, 20, 4, 2, 8, 0, "bf16"},
+                      Shape{1, 67, 6, 3, 64, 0, "bf16"},
+                      Shape{1, 50, 2, 1, 9, 20, "bf16"},
+                      Shape{2, 33, 4, 2, 16, 6, "f16"}));
 
 TEST(Kernels, AttentionOfAllKeys) {
   checkKernels(R"(

@@ -213,7 +213,8 @@ def PM_AttentionOp : PM_ModelOp<"attention", [
     i sees keys j <= i (S = T), and with `window` = w > 0 only i - j < w; its
     softmax weighs v. `lse` [B, H, S] is the logarithm of the sum of the
     exponentials of the visible scores, which the gradient needs (Dao et al.
-    2022, section 3). `window` 0 means no window.
+    2022, section 3). `window` 0 means no window. With bf16 or f16 all of it is
+    computed in f32 and rounded once, and `lse` is f32.
 
     ```mlir
     %o, %lse = pm.attention %q, %k, %v scale 0.35355339 causal window 6 : tensor<8x20x4x8xf32>, tensor<8x20x2x8xf32> -> tensor<8x4x20xf32>
@@ -238,7 +239,8 @@ def PM_AttentionGradOp : PM_ModelOp<"attention_grad", [
     With `P = exp(scores - lse)`, `dP = grad v^T` and
     `D = rowsum(grad * result)`: `dS = P * (dP - D)`, `dq = scale * dS k`,
     `dk = scale * dS^T q`, `dv = P^T grad`, summed over the query heads of a key
-    head (Dao et al. 2022, appendix B.2).
+    head (Dao et al. 2022, appendix B.2). With bf16 or f16 the results of f32
+    arithmetic are rounded once.
 
     ```mlir
     %dq, %dk, %dv = pm.attention_grad %q, %k, %v, %o, %lse, %do scale 0.35355339 causal window 6 : tensor<8x20x4x8xf32>, tensor<8x20x2x8xf32>, tensor<8x4x20xf32>

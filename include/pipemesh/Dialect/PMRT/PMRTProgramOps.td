@@ -203,6 +203,48 @@ def PMRT_CallOp : PMRT_Instruction<"call"> {
   let assemblyFormat = "$kernel $places attr-dict";
 }
 
+def PMRT_AttentionOp : PMRT_Instruction<"attention"> {
+  let summary = "scaled dot-product attention by a GPU's library";
+  let description = [{
+    What `pm.attention` computes, or with `gradient` what `pm.attention_grad` does,
+    in bf16 or f16. Places are Q, K, V, O and the logarithms of the sums, in f32; of
+    the gradient Q, K, V, O, the logarithms, dO, dQ, dK and dV. Each is a tensor of
+    [batch, positions, heads, size] whose rows lie together; the logarithms are
+    [batch, heads, queries]. Programs for the host never have it.
+
+    ```mlir
+    pmrt.role @role_0 arena 1024 scratch 0 : 1024 {
+      pmrt.body @stage0_forward "forward" stage 0 {
+        pmrt.zero [#pmrt.place<write scratch + 0 : 384>]
+        pmrt.attention [#pmrt.place<read scratch + 0 : 128>, #pmrt.place<read scratch + 128 : 64>, #pmrt.place<read scratch + 192 : 64>, #pmrt.place<write scratch + 384 : 128>, #pmrt.place<write scratch + 512 : 32>]
+          batch 1 heads 2 of 1 queries 4 keys 4 size 8 scale 0.35355339 causal : bf16
+      }
+    }
+    ```
+  }];
+  let arguments = (ins PMRT_PlaceArrayAttr:$places, I64Attr:$batch,
+                       I64Attr:$heads, I64Attr:$key_heads, I64Attr:$queries,
+                       I64Attr:$keys, I64Attr:$size, F64Attr:$scale,
+                       UnitAttr:$causal, UnitAttr:$gradient,
+                       TypeAttr:$element_type);
+  let assemblyFormat = [{
+    $places `batch` $batch `heads` $heads `of` $key_heads `queries` $queries
+    `keys` $keys `size` $size `scale` $scale (`causal` $causal^)?
+    (`gradient` $gradient^)? `:` $element_type attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Bytes that it may use while it runs. cuDNN keeps the sums of dO * O in it, of
+    /// heads that share keys the gradients of each, and either all scores of a head's
+    /// gradient, which gives the same bits each time, or where those take more than
+    /// `kMostScoreBytes` two copies of the queries' gradient in f32.
+    int64_t getWorkspaceBytes();
+    static constexpr int64_t kMostScoreBytes = 256 << 20;
+    /// A multiply-add counts as two.
+    int64_t getFlops();
+  }];
+}
+
 def PMRT_AllReduceOp : PMRT_Instruction<"all_reduce"> {
   let summary = "an all-reduce in place";
   let description = [{

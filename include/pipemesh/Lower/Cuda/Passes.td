@@ -40,4 +40,29 @@ def KernelsToGpu : Pass<"pm-kernels-to-gpu", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::gpu::GPUDialect"];
 }
 
+def AttentionInstructions
+    : Pass<"pm-attention-instructions", "::mlir::ModuleOp"> {
+  let summary = "leave attention to the GPU's library where it has it";
+  let description = [{
+    Before: a runtime program. After: calls of kernels of attention, and of its
+    gradient, are `pmrt.attention` where cuDNN's fused engines have them: in bf16 or
+    f16, with heads of a multiple of 8 and at most 128 elements, without a window.
+    The type, the shape and the mask decide, so that a forward and its gradient are
+    always both of one kind. Kernels that nothing calls any more are gone.
+
+    With `all`, attention that stays a kernel is refused.
+
+    ```mlir
+    // before
+    pmrt.call @attention_0 [#pmrt.place<read @q + 0 : 4096>, #pmrt.place<read @k + 0 : 4096>, #pmrt.place<read @v + 0 : 4096>, #pmrt.place<write @o + 0 : 4096>, #pmrt.place<write @lse + 0 : 256>]
+    // after
+    pmrt.attention [#pmrt.place<read @q + 0 : 4096>, #pmrt.place<read @k + 0 : 4096>, #pmrt.place<read @v + 0 : 4096>, #pmrt.place<write @o + 0 : 4096>, #pmrt.place<write @lse + 0 : 256>]
+      batch 1 heads 2 of 2 queries 32 keys 32 size 32 scale 0.17677669 causal : bf16
+    ```
+  }];
+  let dependentDialects = ["::pipemesh::pmrt::PMRTDialect"];
+  let options = [Option<"all", "all", "bool", /*default=*/"false",
+                        "refuse attention that the library does not have">];
+}
+
 #endif
