@@ -4,31 +4,11 @@
 #define PIPEMESH_RUNTIME_CUDA_PRODUCTS_H
 
 #include "cuda/Libraries.h"
-#include "pmrt/pmrt.h"
+#include "cuda/ProductForm.h"
 
 #include <memory>
-#include <vector>
 
 namespace pipemesh::cuda {
-
-/// A pmrt_gemm as cuBLASLt is called for it: how often, on which offsets, on what
-/// shape. Batch dimensions that lie one behind the other are one; those over which A
-/// and C are rows of one matrix, and B is the same, become rows; one is the library's
-/// batch, the others are calls of their own.
-struct ProductShape {
-  explicit ProductShape(const pmrt_gemm &gemm);
-
-  int64_t m, n, k;
-  int64_t batch = 1, strideA = 0, strideB = 0, strideC = 0; ///< in elements
-  struct Call {
-    int64_t a, b, c; ///< offsets in elements
-  };
-  std::vector<Call> calls; ///< none where there is nothing to compute
-};
-
-struct ProductOptions {
-  bool tf32 = false; ///< float32 by TensorFloat-32: less exact
-};
 
 /// A product that is ready to be launched, with the algorithm that cuBLASLt's
 /// heuristic put first; it stays the same for all launches.
@@ -47,8 +27,8 @@ public:
 private:
   const Libraries &libraries;
   cublasLtHandle_t handle;
-  const pmrt_gemm gemm;
-  ProductShape shape;
+  const ProductForm form;
+  const int64_t elementBytes;
   cublasLtMatmulDesc_t description = nullptr;
   cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
   cublasLtMatmulAlgo_t algorithm{};
