@@ -4,6 +4,7 @@
 #define PIPEMESH_RUNTIME_CUDA_NCCLCARRIER_H
 
 #include "cuda/Communicators.h"
+#include "cuda/Exchange.h"
 
 namespace pipemesh::cuda {
 
@@ -30,24 +31,9 @@ private:
     int64_t members, index;
   };
 
-  void allReduce(const pmrt_instruction &instruction, const CUdeviceptr *operands,
-                 CUstream stream);
-  void gather(const pmrt_instruction &instruction, const CUdeviceptr *operands,
-              CUdeviceptr workspace, CUstream stream);
-  void scatter(const pmrt_instruction &instruction, const CUdeviceptr *operands,
-               CUdeviceptr workspace, CUstream stream);
-  void allToAll(const pmrt_instruction &instruction, const CUdeviceptr *operands,
-                CUdeviceptr workspace, CUstream stream);
-  void permute(const pmrt_instruction &instruction, const CUdeviceptr *operands,
-               CUstream stream);
-  /// Copies the pieces of all members between the rows of a whole and blocks that lie
-  /// one behind the other.
-  void copyPieces(const pmrt_collective &collective, const Own &own, CUdeviceptr whole,
-                  CUdeviceptr packed, bool pack, CUstream stream);
-  void check(ncclResult_t result, const Own &own, const char *call,
-             const pmrt_instruction &instruction);
-  void begin();
-  void end(const Own &own, const pmrt_instruction &instruction);
+  void launch(const ExchangeCall &call, ncclComm_t communicator,
+              const std::string &what, CUstream stream);
+  void copy(const StridedCopy &copy, const std::string &what, CUstream stream);
 
   const Libraries &libraries;
   std::unique_ptr<Communicators> communicators;
@@ -55,14 +41,6 @@ private:
   std::vector<Own> owns;                   ///< of each communicator of the role
   std::vector<ncclComm_t> lanes;           ///< of each lane of the plan
 };
-
-/// How NCCL calls the elements of a type: its number, and how many of them an element
-/// is. Throws where a reduction of it is not among NCCL's.
-struct NcclType {
-  int type;
-  uint64_t count;
-};
-NcclType ncclTypeOf(uint32_t dtype, bool isReduced);
 
 } // namespace pipemesh::cuda
 

@@ -4,7 +4,7 @@
 
 #include "core/Error.h"
 #include "cuda/Accesses.h"
-#include "host/Program.h"
+#include "core/Instruction.h"
 
 #include <map>
 #include <numeric>

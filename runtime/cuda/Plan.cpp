@@ -4,7 +4,7 @@
 
 #include "core/Error.h"
 #include "cuda/Accesses.h"
-#include "host/Program.h"
+#include "core/Instruction.h"
 
 #include <algorithm>
 #include <map>
@@ -294,6 +294,24 @@ void Plan::Builder::run(const std::vector<LaunchItem> &items,
 Plan::Plan(const ClusterOrder &order, const std::vector<const pmrt_role *> &roles,
            uint32_t role, const std::vector<uint32_t> &accumulators) {
   Builder(*this, roles, role).run(order.of(role), accumulators);
+}
+
+std::vector<uint32_t> accumulatorsOf(const runtime::RoleInfo &info) {
+  std::vector<uint32_t> accumulators;
+  for (uint32_t b = 0; b < info.buffers.size(); ++b)
+    if (info.buffers[b].kind == runtime::BufferKind::Accumulator &&
+        info.buffers[b].init == runtime::BufferInit::Zero)
+      accumulators.push_back(b);
+  return accumulators;
+}
+
+std::vector<Plan> planRoles(const std::vector<const pmrt_role *> &roles,
+                            const std::vector<runtime::RoleInfo> &infos) {
+  ClusterOrder order(roles);
+  std::vector<Plan> plans;
+  for (uint32_t r = 0; r < roles.size(); ++r)
+    plans.emplace_back(order, roles, r, accumulatorsOf(infos[r]));
+  return plans;
 }
 
 } // namespace pipemesh::cuda

@@ -3,6 +3,7 @@
 #ifndef PIPEMESH_RUNTIME_CUDA_PLAN_H
 #define PIPEMESH_RUNTIME_CUDA_PLAN_H
 
+#include "core/Manifest.h"
 #include "cuda/Order.h"
 
 #include <string>
@@ -82,6 +83,13 @@ private:
   std::vector<bool> inUse;
   std::string problem;
 };
+
+/// What is zeroed when a step begins: buffers of a role.
+std::vector<uint32_t> accumulatorsOf(const runtime::RoleInfo &info);
+
+/// The plans of all roles of a program, which `infos` describes.
+std::vector<Plan> planRoles(const std::vector<const pmrt_role *> &roles,
+                            const std::vector<runtime::RoleInfo> &infos);
 
 } // namespace pipemesh::cuda
 

@@ -4,31 +4,11 @@
 #define PIPEMESH_RUNTIME_CUDA_PRODUCTS_H
 
 #include "cuda/Algorithms.h"
-#include "pmrt/pmrt.h"
+#include "cuda/ProductForm.h"
 
 #include <memory>
-#include <vector>
 
 namespace pipemesh::cuda {
-
-/// A pmrt_gemm as cuBLASLt is called for it: how often, on which offsets, on what
-/// shape. Batch dimensions that lie one behind the other are one; those over which A
-/// and C are rows of one matrix, and B is the same, become rows; one is the library's
-/// batch, the others are calls of their own.
-struct ProductShape {
-  explicit ProductShape(const pmrt_gemm &gemm);
-
-  int64_t m, n, k;
-  int64_t batch = 1, strideA = 0, strideB = 0, strideC = 0; ///< in elements
-  struct Call {
-    int64_t a, b, c; ///< offsets in elements
-  };
-  std::vector<Call> calls; ///< none where there is nothing to compute
-};
-
-struct ProductOptions {
-  bool tf32 = false; ///< float32 by TensorFloat-32: less exact
-};
 
 /// A product that is ready to be launched, with the algorithm that is known for
 /// it, or else that cuBLASLt's heuristic puts first; it stays the same for all
@@ -50,14 +30,15 @@ public:
               CUstream stream) const;
 
 private:
-  void setPointers(CUdeviceptr bias, CUdeviceptr before) const;
-  void choose(uint64_t workspace, const ProductOptions &options,
+  /// The operands behind C are attributes.
+  void setPointer(size_t number, CUdeviceptr address) const;
+  void choose(const pmrt_gemm &gemm, uint64_t workspace, const ProductOptions &options,
               Algorithms &algorithms);
 
   const Libraries &libraries;
   cublasLtHandle_t handle;
-  const pmrt_gemm gemm;
-  ProductShape shape;
+  const ProductForm form;
+  const int64_t elementBytes[2]; ///< of A and B, and of C
   cublasLtMatmulDesc_t description = nullptr;
   cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
   Algorithms::Choice choice;

@@ -20,10 +20,9 @@ namespace {
 /// Lives as long as the ranks that it makes.
 struct Shared {
   Shared(const Bundle &bundle, const std::vector<const pmrt_role *> &roles)
-      : order(roles), divisions(divisionsOf(roles, bundle.manifest().mesh)) {}
+      : divisions(divisionsOf(roles, bundle.manifest().mesh)) {}
 
   Libraries libraries;
-  ClusterOrder order;
   std::vector<Division> divisions;
   std::vector<Plan> plans;
   std::unique_ptr<CudaJob> job;
@@ -100,18 +99,11 @@ static std::shared_ptr<Shared> prepare(const Bundle &bundle,
         // Its absence is told before ranks begin.
         if (role->bodies[b].instructions[i].opcode == PMRT_OP_ATTENTION)
           shared->libraries.cudnn();
-  for (uint32_t r = 0; r < roles.size(); ++r) {
-    const RoleInfo &info = bundle.manifest().roles[r];
-    std::vector<uint32_t> accumulators;
-    for (uint32_t b = 0; b < info.buffers.size(); ++b)
-      if (info.buffers[b].kind == BufferKind::Accumulator &&
-          info.buffers[b].init == BufferInit::Zero)
-        accumulators.push_back(b);
-    shared->plans.emplace_back(shared->order, roles, r, accumulators);
-    if (options.capture && !shared->plans.back().captureProblem().empty())
+  shared->plans = planRoles(roles, bundle.manifest().roles);
+  for (size_t r = 0; r < roles.size(); ++r)
+    if (options.capture && !shared->plans[r].captureProblem().empty())
       fail("--capture: a step of role ", r, " cannot be captured as a graph: ",
-           shared->plans.back().captureProblem(), "; run it without");
-  }
+           shared->plans[r].captureProblem(), "; run it without");
   return shared;
 }
 

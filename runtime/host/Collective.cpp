@@ -8,37 +8,6 @@
 
 namespace pipemesh::runtime {
 
-uint64_t dtypeSize(uint32_t dtype) {
-  switch (dtype) {
-  case PMRT_C128:
-    return 16;
-  case PMRT_F64:
-  case PMRT_I64:
-  case PMRT_U64:
-  case PMRT_C64:
-    return 8;
-  case PMRT_BF16:
-  case PMRT_F16:
-  case PMRT_I16:
-  case PMRT_U16:
-    return 2;
-  case PMRT_I1:
-  case PMRT_I8:
-  case PMRT_U8:
-    return 1;
-  default:
-    return 4;
-  }
-}
-
-const char *collectiveName(uint32_t opcode) {
-  return opcode == PMRT_OP_ALL_GATHER       ? "all-gather"
-         : opcode == PMRT_OP_REDUCE_SCATTER ? "reduce-scatter"
-         : opcode == PMRT_OP_ALL_TO_ALL     ? "all-to-all"
-         : opcode == PMRT_OP_PERMUTE        ? "permute"
-                                            : "all-reduce";
-}
-
 /// FNV-1a over whole numbers.
 static uint64_t digest(uint64_t before, uint64_t number) {
   return (before ^ number) * 1099511628211u;
@@ -110,12 +79,6 @@ std::string mismatch(const Signature &a, const Signature &b) {
     return cat("the ", a.run, ". collective of the communicator against the ",
                b.run, ".");
   return "";
-}
-
-uint32_t dtypeOf(const pmrt_instruction &instruction) {
-  return instruction.opcode == PMRT_OP_ALL_TO_ALL ? allToAllOf(instruction).dtype
-         : instruction.opcode == PMRT_OP_PERMUTE  ? permuteOf(instruction).dtype
-                                                  : collectiveOf(instruction).dtype;
 }
 
 ShorterCollective::ShorterCollective(const pmrt_instruction &whole)

@@ -3,20 +3,13 @@
 #ifndef PIPEMESH_RUNTIME_HOST_COLLECTIVE_H
 #define PIPEMESH_RUNTIME_HOST_COLLECTIVE_H
 
-#include "pmrt/pmrt.h"
+#include "core/Instruction.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace pipemesh::runtime {
-
-/// Size of an element of a pmrt_dtype.
-uint64_t dtypeSize(uint32_t dtype);
-
-/// "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "permute".
-const char *collectiveName(uint32_t opcode);
 
 /// What the members of a collective must agree on; plain bytes, so that one
 /// process can send it to another.
@@ -28,9 +21,6 @@ struct Signature {
 };
 
 Signature signatureOf(const pmrt_instruction &instruction, uint64_t run);
-
-/// pmrt_dtype of what a collective moves.
-uint32_t dtypeOf(const pmrt_instruction &instruction);
 
 /// A collective of an element less, to see that it is found.
 struct ShorterCollective {
@@ -58,30 +48,6 @@ struct Brought {
 /// Throws an Error with `mismatchStatus` where the members cannot meet. It names
 /// those that differ from most, what they bring and what the others do.
 void checkMeeting(const std::vector<Brought> &members);
-
-/// Elements of member `index`'s piece in a row of an all-gather or a
-/// reduce-scatter, without its padding.
-inline int64_t pieceElements(const pmrt_collective &collective, int64_t index) {
-  auto piece = static_cast<int64_t>(collective.counts[0]);
-  auto row = static_cast<int64_t>(collective.counts[1]);
-  return std::clamp<int64_t>(row - index * piece, 0, piece);
-}
-
-/// The part of a dimension of `size` that the pieces of a member have.
-inline int64_t pieceOf(uint64_t size, uint64_t piece, int64_t index) {
-  return std::clamp<int64_t>(
-      static_cast<int64_t>(size) - index * static_cast<int64_t>(piece), 0,
-      static_cast<int64_t>(piece));
-}
-
-/// Elements that one member of an all-to-all sends to another (or keeps).
-inline int64_t exchangedElements(const pmrt_all_to_all &exchange, int64_t from,
-                                 int64_t to) {
-  return static_cast<int64_t>(exchange.outer * exchange.middle *
-                              exchange.inner) *
-         pieceOf(exchange.concat_size, exchange.concat_piece, from) *
-         pieceOf(exchange.split_size, exchange.split_piece, to);
-}
 
 /// Calls run(before, after, count) for each contiguous run of the elements that
 /// member `from` sends to member `to`: where they begin in the operand of the

@@ -17,80 +17,6 @@ const char *kindName(uint32_t kind) {
   return kind < std::size(names) ? names[kind] : "fragment";
 }
 
-std::string describe(const pmrt_instruction &instruction) {
-  std::string text;
-  switch (instruction.opcode) {
-  case PMRT_OP_GEMM:
-    text = "gemm";
-    break;
-  case PMRT_OP_KERNEL:
-    text = cat("kernel '", kernelOf(instruction).name, "'");
-    break;
-  case PMRT_OP_ALL_REDUCE:
-    text = "all-reduce";
-    break;
-  case PMRT_OP_ALL_GATHER:
-    text = "all-gather";
-    break;
-  case PMRT_OP_REDUCE_SCATTER:
-    text = "reduce-scatter";
-    break;
-  case PMRT_OP_ALL_TO_ALL:
-    text = "all-to-all";
-    break;
-  case PMRT_OP_PERMUTE:
-    text = "permute";
-    break;
-  case PMRT_OP_COPY:
-    text = "copy";
-    break;
-  case PMRT_OP_JUMP:
-    text = "jump";
-    break;
-  case PMRT_OP_SWITCH:
-    text = "switch";
-    break;
-  case PMRT_OP_ATTENTION:
-    text = static_cast<const pmrt_attention *>(instruction.descriptor)->gradient
-               ? "the gradient of attention"
-               : "attention";
-    break;
-  case PMRT_OP_WAIT:
-    text = cat("the wait for what was started as event ", instruction.event);
-    break;
-  default:
-    text = "zero";
-  }
-  if (instruction.location && *instruction.location)
-    text += cat(" at ", instruction.location);
-  return text;
-}
-
-double attentionFlops(const pmrt_instruction &instruction) {
-  const auto &a = *static_cast<const pmrt_attention *>(instruction.descriptor);
-  double product = 2.0 * static_cast<double>(a.batch * a.heads) *
-                   static_cast<double>(a.queries * a.keys) *
-                   static_cast<double>(a.size);
-  return (a.gradient ? 5 : 2) * product;
-}
-
-uint64_t targetOf(const pmrt_instruction &instruction, const void *index) {
-  const auto &jump = *static_cast<const pmrt_jump *>(instruction.descriptor);
-  if (instruction.opcode == PMRT_OP_JUMP)
-    return jump.targets[0];
-  int64_t number = 0;
-  if (jump.dtype == PMRT_I1) {
-    number = *static_cast<const uint8_t *>(index) != 0;
-  } else {
-    int32_t value;
-    std::memcpy(&value, index, sizeof(value));
-    number = value;
-  }
-  if (number < 0 || number >= static_cast<int64_t>(jump.num_targets))
-    number = jump.num_targets - 1;
-  return jump.targets[number];
-}
-
 /// Whether a buffer keeps its content from step to step or gets it from the
 /// runtime before a step.
 static bool filledByRuntime(const BufferInfo &buffer) {
@@ -200,13 +126,6 @@ Program::Program(const pmrt_role &role, const RoleInfo &info)
               };
               return key(a) < key(b);
             });
-}
-
-std::string laneText(const Mesh &mesh, const pmrt_communicator &communicator) {
-  std::string text;
-  for (uint32_t i = 0; i < communicator.num_axes; ++i)
-    text += cat(i ? ", " : "", mesh.getAxes()[communicator.axes[i]].name);
-  return communicator.lane ? text + " (started)" : text;
 }
 
 bool Program::writes(uint64_t index, int64_t buffer) const {

@@ -4,6 +4,7 @@
 #define PIPEMESH_RUNTIME_HOST_PROGRAM_H
 
 #include "core/Bundle.h"
+#include "core/Instruction.h"
 #include "host/Gemm.h"
 
 #include <algorithm>
@@ -80,66 +81,8 @@ private:
   std::vector<std::vector<uint32_t>> planIndex;
 };
 
-inline bool isCollective(const pmrt_instruction &instruction) {
-  return instruction.opcode == PMRT_OP_ALL_REDUCE ||
-         instruction.opcode == PMRT_OP_ALL_GATHER ||
-         instruction.opcode == PMRT_OP_REDUCE_SCATTER ||
-         instruction.opcode == PMRT_OP_ALL_TO_ALL ||
-         instruction.opcode == PMRT_OP_PERMUTE;
-}
-
-inline bool runsOnce(const pmrt_body &body) {
-  return body.kind == PMRT_PROLOGUE || body.kind == PMRT_REDUCE ||
-         body.kind == PMRT_UPDATE;
-}
-
-/// "kernel 'rms_norm' at model.layers.0.input_layernorm".
-std::string describe(const pmrt_instruction &instruction);
-
-/// Of a PMRT_OP_ATTENTION; a multiply-add counts as two.
-double attentionFlops(const pmrt_instruction &instruction);
-
-/// The axes of a communicator: "dp", "dp, tp"; with " (started)" behind them where
-/// it is that of collectives that go on beside.
-std::string laneText(const Mesh &mesh, const pmrt_communicator &communicator);
-
 /// Name of a fragment kind: "forward".
 const char *kindName(uint32_t kind);
-
-/// The kernel of an instruction that runs one.
-inline const pmrt_kernel &kernelOf(const pmrt_instruction &instruction) {
-  return *static_cast<const pmrt_kernel *>(instruction.descriptor);
-}
-
-/// Where a jump, or a switch by the element at `index`, goes on.
-uint64_t targetOf(const pmrt_instruction &instruction, const void *index);
-
-/// Of an all-reduce, an all-gather or a reduce-scatter.
-inline const pmrt_collective &
-collectiveOf(const pmrt_instruction &instruction) {
-  return *static_cast<const pmrt_collective *>(instruction.descriptor);
-}
-
-inline const pmrt_all_to_all &
-allToAllOf(const pmrt_instruction &instruction) {
-  return *static_cast<const pmrt_all_to_all *>(instruction.descriptor);
-}
-
-inline const pmrt_permute &permuteOf(const pmrt_instruction &instruction) {
-  return *static_cast<const pmrt_permute *>(instruction.descriptor);
-}
-
-/// Of any collective.
-inline uint32_t communicatorOf(const pmrt_instruction &instruction) {
-  switch (instruction.opcode) {
-  case PMRT_OP_ALL_TO_ALL:
-    return allToAllOf(instruction).communicator;
-  case PMRT_OP_PERMUTE:
-    return permuteOf(instruction).communicator;
-  default:
-    return collectiveOf(instruction).communicator;
-  }
-}
 
 } // namespace pipemesh::runtime
 

@@ -91,6 +91,9 @@ usage: pmrun BUNDLE --weights=DIR --data=FILE [options]
   --save-every=N        write it after every N steps too
   --save-gradients=FILE the first step's gradients, as safetensors
   --save-logits=FILE    the first step's logits, as safetensors
+  --save-state=DIR      what each rank begins with: rank-N.safetensors with its
+                        state and the inputs of all steps, for the programs that
+                        pmc --emit=cpp writes
   --poison              fill memory with NaN before each use, and check that no
                         instruction reads what nothing has written; =free does so
                         as soon as nothing reads it any more, too, and --report
@@ -191,7 +194,8 @@ Options parseOptions(const std::vector<std::string> &arguments) {
       {"--inject", &options.inject},
       {"--pace", &options.pace},
       {"--save-gradients", &options.saveGradients},
-      {"--save-logits", &options.saveLogits}};
+      {"--save-logits", &options.saveLogits},
+      {"--save-state", &options.saveState}};
   const std::vector<std::pair<const char *, bool *>> switches = {
       {"--no-certificate", &options.noCertificate},
       {"--resume", &options.resume},

@@ -12,7 +12,7 @@ namespace pipemesh::runtime {
 
 struct Options {
   std::string bundle, weights, data, recipe;
-  std::string metrics, trace, save, saveGradients, saveLogits;
+  std::string metrics, trace, save, saveGradients, saveLogits, saveState;
   std::string transport; ///< "threads", "mpi", or as it is started
   std::string backend;   ///< "host", "cuda", or as the bundle is
   std::string rendezvous; ///< HOST:PORT where processes of srun or torchrun meet

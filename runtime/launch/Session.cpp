@@ -57,6 +57,8 @@ Session::Session(const Options &given, const std::atomic<int> *interrupts,
   loadWeights();
   if (options.resume)
     loadOptimizer();
+  if (!options.saveState.empty())
+    job.agree([&] { state = std::make_unique<StateWriter>(options.saveState, job); });
 }
 
 BatchShape Session::batchShape() const {
@@ -210,6 +212,8 @@ StepResult Session::run(const Batch &batch) {
   try {
     job.stepEveryRank([&](Rank &rank) {
       feed(rank, batch);
+      if (state)
+        state->note(rank);
       rank.runStep(nextStep);
     });
   } catch (const NonFiniteLoss &stopped) {
@@ -347,6 +351,11 @@ void Session::saveGradients(const std::string &path) {
     buffers.push_back(parameter.gradient);
   }
   writeGathered(job, path, tensors, buffers, {{"format", "pt"}});
+}
+
+void Session::saveState() {
+  if (state)
+    job.onEveryRank([&](Rank &rank) { state->write(rank); });
 }
 
 void Session::save(const std::string &directory) {

@@ -6,6 +6,7 @@
 #include "core/Data.h"
 #include "host/Capture.h"
 #include "launch/FlightFolder.h"
+#include "launch/SaveState.h"
 
 namespace pipemesh::runtime {
 
@@ -55,6 +56,9 @@ public:
   /// Writes a model directory; see SaveModel.h.
   void save(const std::string &directory);
 
+  /// Writes what the ranks began the steps with, where --save-state asks for it.
+  void saveState();
+
   /// Number of the step after which the model was last saved, or -1.
   int64_t lastSaved() const { return savedStep; }
 
@@ -77,6 +81,7 @@ private:
   FlightFolder flight;
   Job job;
   std::unique_ptr<Capture> capture;
+  std::unique_ptr<StateWriter> state;
   int64_t nextStep = 0, savedStep = -1;
 };
 

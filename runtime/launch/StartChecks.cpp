@@ -30,6 +30,7 @@ static std::string fingerprint(const Options &options, const Bundle &bundle) {
   add("--save-every", options.saveEvery);
   add("--save-gradients", !options.saveGradients.empty());
   add("--save-logits", !options.saveLogits.empty());
+  add("--save-state", !options.saveState.empty());
   add("--inputs", !options.inputs.empty());
   add("--trace", !options.trace.empty());
   add("--report", options.report);

@@ -179,6 +179,7 @@ static int run(const Options &options, std::shared_ptr<Transport> transport,
   bool wantsSave = !options.save.empty() && !(stopped && results.empty());
   if (wantsSave && session.lastSaved() != session.step())
     session.save(options.save);
+  session.saveState();
   if (!options.trace.empty())
     writeTrace(job, options.trace);
   if (options.report) {

@@ -21,6 +21,7 @@
 #include "pipemesh/Shard/Explain.h"
 #include "pipemesh/Support/DiagnosticLines.h"
 #include "pipemesh/Support/ParseModule.h"
+#include "source/WriteSource.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -69,7 +70,10 @@ cl::opt<std::string> output("o", cl::desc("the bundle to write (or, with "
 cl::opt<std::string> emit("emit",
                           cl::desc("print the IR of a level: model, "
                                    "differentiated, sharded, fragments, "
-                                   "partitioned, scheduled, kernels, runtime"),
+                                   "partitioned, scheduled, kernels, runtime; or "
+                                   "cpp: write a folder with a C++ source for each "
+                                   "role, which calls CUDA, NCCL and cuBLASLt "
+                                   "(with --backend=cuda)"),
                           cl::value_desc("level"), cl::cat(category));
 cl::opt<std::string> printAfterEach("print-after-each",
                                     cl::desc("write the IR of each level to a "
@@ -154,11 +158,34 @@ Examples:
   pmc models/llama --batch=8 --strategy="pp=4,mb=8,schedule=zb-auto" --simulate=timeline.svg
   pmc models/llama --batch=8 --strategy="dp=2,pp=2,tp=2,mb=4" --backend=cuda -o gpus/
   pmc models/llama --batch=8 --backend=cuda --matmul-precision=bf16 -o gpus/
+  pmc models/llama --batch=8 --strategy="tp=2" --backend=cuda --emit=cpp -o sources/
 )");
 
 int fail(const llvm::Twine &message) {
   llvm::errs() << "pmc: error: " << message << "\n";
   return 1;
+}
+
+bool emitsSources() { return emit == "cpp"; }
+
+/// Writes the sources of a bundle, which is removed again.
+LogicalResult writeSources(ModuleOp module, BundleOptions bundle) {
+  llvm::SmallString<128> folder;
+  if (std::error_code error =
+          llvm::sys::fs::createUniqueDirectory("pmc-bundle", folder)) {
+    fail("cannot create a folder for the bundle: " + error.message());
+    return failure();
+  }
+  std::string sources = bundle.path, problem;
+  bundle.path = (folder + "/bundle").str();
+  LogicalResult made = emitBundle(module, bundle);
+  if (succeeded(made))
+    problem = source::writeSources(bundle.path, sources);
+  llvm::sys::fs::remove_directories(folder);
+  if (problem.empty())
+    return made;
+  fail(problem);
+  return failure();
 }
 
 OwningOpRef<ModuleOp> load(MLIRContext &context) {
@@ -250,6 +277,10 @@ int main(int argc, char **argv) {
                 "', but must be own, cudnn or auto");
   if (attention.getNumOccurrences() && backend != "cuda" && attention != "own")
     return fail("--attention=" + attention + " is for --backend=cuda");
+  if (emitsSources() && backend != "cuda")
+    return fail("--emit=cpp writes sources for GPUs; give --backend=cuda, too");
+  if (emitsSources() && output.empty())
+    return fail("--emit=cpp writes a folder of sources; name it with -o");
   auto recipe = readRecipe(recipePath);
   if (!recipe)
     return fail(llvm::toString(recipe.takeError()));
@@ -316,12 +347,13 @@ int main(int argc, char **argv) {
   auto levels = isFunction
                     ? getFunctionLevels(options)
                     : getLevels(ownTask == "train", *recipe, options);
-  if (!emit.empty() &&
+  if (!emit.empty() && !emitsSources() &&
       llvm::none_of(levels, [](Level &level) { return level.name == emit; })) {
     std::string names;
     for (Level &level : levels)
       names += (names.empty() ? "" : ", ") + level.name;
-    return fail("--emit is '" + emit + "', but the levels are " + names);
+    return fail("--emit is '" + emit + "', but the levels are " + names +
+                ", and cpp writes sources");
   }
   if (!printAfterEach.empty())
     if (std::error_code error =
@@ -409,5 +441,7 @@ int main(int argc, char **argv) {
     return proof::certify(folder.str());
   };
   auto emitScope = timingScope.nest("code and bundle");
+  if (emitsSources())
+    return failed(writeSources(*module, bundle));
   return failed(emitBundle(*module, bundle));
 }
