@@ -1,6 +1,7 @@
 //===- Bundle.cpp - A compiled program on disk, opened --------------------===//
 
 #include "core/Bundle.h"
+#include "core/Instruction.h"
 
 #include "core/Cpu.h"
 #include "core/File.h"
@@ -14,13 +15,6 @@ namespace pipemesh::runtime {
 
 static const char *const compileAgain =
     "; compile the bundle again with this release's pmc";
-
-static std::string dtypeName(uint32_t dtype) {
-  static const char *const names[] = {"f32", "f64", "bf16", "f16", "i32",
-                                      "i64", "i1",  "u32",  "u64", "i8",
-                                      "u8",  "i16", "u16",  "c64", "c128"};
-  return dtype < std::size(names) ? names[dtype] : cat("type ", dtype);
-}
 
 /// Throws unless what each role sends to another on a channel is received there
 /// in the same order.

@@ -29,6 +29,13 @@ uint64_t dtypeSize(uint32_t dtype) {
   }
 }
 
+std::string dtypeName(uint32_t dtype) {
+  static const char *const names[] = {"f32", "f64", "bf16", "f16", "i32",
+                                      "i64", "i1",  "u32",  "u64", "i8",
+                                      "u8",  "i16", "u16",  "c64", "c128"};
+  return dtype < std::size(names) ? names[dtype] : cat("type ", dtype);
+}
+
 const char *collectiveName(uint32_t opcode) {
   return opcode == PMRT_OP_ALL_GATHER       ? "all-gather"
          : opcode == PMRT_OP_REDUCE_SCATTER ? "reduce-scatter"

@@ -13,6 +13,8 @@ namespace pipemesh::runtime {
 
 /// Size of an element of a pmrt_dtype.
 uint64_t dtypeSize(uint32_t dtype);
+/// Its name: "f32".
+std::string dtypeName(uint32_t dtype);
 
 /// "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "permute".
 const char *collectiveName(uint32_t opcode);

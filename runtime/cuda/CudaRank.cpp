@@ -6,6 +6,7 @@
 #include "cuda/StagedCarrier.h"
 
 #include <cstring>
+#include <unistd.h>
 
 namespace pipemesh::cuda {
 
@@ -193,11 +194,28 @@ void CudaRank::settle() {
     carrier->abort();
 }
 
+void CudaRank::abandon() {
+  isAbandoned.store(true);
+  if (carrier)
+    carrier->abort();
+}
+
 //===----------------------------------------------------------------------===//
 // A step
 //===----------------------------------------------------------------------===//
 
 void CudaRank::runStep(int64_t step) {
+  try {
+    launchStep(step);
+  } catch (...) {
+    // What fails because communicators are gone is not what ended the job.
+    while (isAbandoned.load())
+      pause();
+    throw;
+  }
+}
+
+void CudaRank::launchStep(int64_t step) {
   record.step.store(step, std::memory_order_relaxed);
   record.set(Record::none, Record::none, Record::Running, nanoseconds());
   device->enter();

@@ -43,6 +43,7 @@ public:
 
   void allocate() override;
   void settle() override;
+  void abandon() override;
   void runStep(int64_t step) override;
   /// Nothing: by the time that a loss is seen, the step is over.
   std::optional<runtime::NonFiniteValue> findNonFinite() override {
@@ -114,7 +115,7 @@ private:
   std::mutex followed; ///< of what follows
   std::vector<std::deque<Pending>> pending; ///< of each stream
   std::thread watcher;
-  std::atomic<bool> inStep{false}, stopsWatching{false};
+  std::atomic<bool> inStep{false}, stopsWatching{false}, isAbandoned{false};
 };
 
 } // namespace pipemesh::cuda

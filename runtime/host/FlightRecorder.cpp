@@ -38,13 +38,6 @@ struct Image {
 
 } // namespace
 
-static const char *dtypeName(uint32_t dtype) {
-  static constexpr const char *names[] = {
-      "f32", "f64", "bf16", "f16", "i32", "i64", "i1",  "u32",
-      "u64", "i8",  "u8",   "i16", "u16", "c64", "c128"};
-  return dtype < std::size(names) ? names[dtype] : "values";
-}
-
 std::string entryText(const FlightEntry &entry) {
   if (entry.kind == FlightEntry::Send || entry.kind == FlightEntry::Receive) {
     bool send = entry.kind == FlightEntry::Send;

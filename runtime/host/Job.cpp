@@ -61,6 +61,10 @@ Job::Job(const Bundle &bundle, const HostOptions &given,
       endLate(late.number(), absent);
     };
   }
+  transport->release = [this] {
+    for (auto &rank : ranks)
+      rank->abandon();
+  };
   for (int64_t i = 0; i < localSize(); ++i)
     threads.emplace_back([this, i] { loop(i); });
   try {

@@ -136,6 +136,10 @@ public:
   /// Waits for the end of what was started; after an abort.
   virtual void settle();
 
+  /// Gives back what would hold others up when this process ends in the middle of a
+  /// step. Called by any thread; the rank does nothing more.
+  virtual void abandon() {}
+
   /// Runs the actions of step number `step`.
   virtual void runStep(int64_t step);
 

@@ -401,6 +401,7 @@ void ThreadTransport::end(const JobEnd &reason) {
       pause();
   std::fprintf(stderr, "pmrun: error: %s\n", reason.text().c_str());
   std::fflush(nullptr);
+  giveBack();
   _exit(reason.status);
 }
 

@@ -3,7 +3,11 @@
 #include "host/Transport.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <memory>
+#include <thread>
 
 namespace pipemesh::runtime {
 
@@ -31,6 +35,22 @@ std::optional<Objection> firstObjection(const std::vector<std::string> &texts) {
       first = objection;
   }
   return first;
+}
+
+void Transport::giveBack() const {
+  if (!release)
+    return;
+  auto isDone = std::make_shared<std::atomic<bool>>(false);
+  std::thread([isDone, release = release] {
+    try {
+      release();
+    } catch (const Error &) {
+      // The job ends in any case.
+    }
+    isDone->store(true);
+  }).detach();
+  for (int i = 0; i < 100 && !isDone->load(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
 void checkParcel(const Parcel &come, const Parcel &wanted, int64_t sender) {

@@ -160,11 +160,19 @@ public:
   /// printed for the whole job.
   std::function<bool(const JobEnd &)> tellAll;
 
+  /// Called by `end` once the message is out, where it is set: gives back what the end
+  /// of the process does not, such as the communicators of GPUs.
+  std::function<void()> release;
+
   /// Of waits in the control plane.
   Patience patience;
 
   /// Whether this process has rank 0, and speaks for all.
   bool isFirst() const { return localRanks().front() == 0; }
+
+protected:
+  /// Calls `release`, and goes on after a second when it does not come back.
+  void giveBack() const;
 };
 
 /// A failure that all processes know of.

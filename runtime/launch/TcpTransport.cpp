@@ -348,6 +348,7 @@ void TcpTransport::leave(int status, const std::string &message, bool prints) {
   // What was written may not be lost by the end of this process.
   if (rank == 0)
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  giveBack();
   _exit(status);
 }
 

@@ -389,6 +389,7 @@ void MpiTransport::end(const JobEnd &reason) {
     std::fprintf(stderr, "pmrun: error: %s\n", reason.text().c_str());
   }
   std::fflush(nullptr);
+  giveBack();
   MPI_Abort(MPI_COMM_WORLD, reason.status);
   _exit(reason.status);
 }

@@ -100,9 +100,6 @@ private:
   std::vector<Body> bodyList;
 };
 
-/// Name of a pmrt_dtype: "f32".
-const char *dtypeName(uint32_t dtype);
-
 /// "f32 [8 x 64] = [8 x 32] [32 x 64]^T", with the batch where there is one.
 std::string productText(const pmrt_gemm &gemm);
 

@@ -111,13 +111,6 @@ std::string RoleSource::constants() const {
   return text;
 }
 
-const char *dtypeName(uint32_t dtype) {
-  static const char *const names[] = {"f32", "f64", "bf16", "f16", "i32",
-                                      "i64", "i1",  "u32",  "u64", "i8",
-                                      "u8",  "i16", "u16",  "c64", "c128"};
-  return dtype < std::size(names) ? names[dtype] : "unknown";
-}
-
 std::string RoleSource::buffers() const {
   std::string text = "\nnamespace b {\n";
   for (uint32_t i = 0; i < role.num_buffers; ++i) {

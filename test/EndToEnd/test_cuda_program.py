@@ -165,6 +165,9 @@ class CudaProgram(harness.EndToEndTest):
                     self.assertRegex(result.stderr, expected)
                     self.assertEqual(result.stderr.count("pmrun: error"), 1,
                                      result.stderr)
+                    # Of four ranks, each with those of tp, of transfers and of all.
+                    if "nccl" in fault:
+                        self.assertGreaterEqual(len(self.called("ncclCommAbort")), 4)
 
     @unittest.skipIf(GPU, "there are GPUs")
     def test_options_of_the_other_backend_are_refused(self):
@@ -204,6 +207,82 @@ class CudaProgram(harness.EndToEndTest):
                     self.assertIn("where tp lies", result.stderr)
                 else:
                     self.assertEqual(result.stderr, "")
+
+    def called(self, name):
+        """The calls of that name that the ranks made."""
+        made = []
+        for rank in sorted(os.listdir(self.calls)):
+            with open(os.path.join(self.calls, rank)) as file:
+                made += [call for call in map(json.loads, file)
+                         if call.get("call") == name]
+        return made
+
+    def test_products_and_attention_of_bf16(self):
+        bundle = self.compile("llama", "dp=2,pp=2,tp=2,mb=2",
+                              "--matmul-precision=bf16")
+        right = self.reference.numbers["adamw_clip_schedule"]["losses"][:2]
+        gradients = self.path("gradients.safetensors")
+        with self.standins():
+            metrics = self.steps(bundle, 2, f"--save-gradients={gradients}")
+        self.prove(bundle)
+        # Eight bits of each factor: some thousandths of the loss, and not none.
+        for step, loss in zip(metrics, right):
+            self.assertLess(abs(step["loss"] - loss), 5e-3 * loss)
+        self.assertGreater(abs(metrics[0]["loss"] - right[0]), 1e-6)
+        ours = tensor_file.read(gradients)
+        for name, theirs in self.reference.gradients.items():
+            largest = max(abs(value) for value in theirs.values())
+            self.assertLess(harness.largest_difference(ours[name], theirs),
+                            0.05 * largest, name)
+        if not GPU:
+            self.assertTrue(self.called("cudnnBackendExecute"))
+            types = {call["type"] for call in self.called("cublasLtMatmul")}
+            self.assertEqual(types, {14})  # CUDA_R_16BF
+
+    @unittest.skipIf(GPU, "what is called is written by stand-ins")
+    def test_products_add_the_bias_and_take_gelu(self):
+        bundle = self.compile("gpt2", "")
+        with self.standins("record"):
+            self.steps(bundle, 1)
+        self.prove(bundle)
+        # The gradient needs the argument of GELU: one for each layer.
+        with open(os.path.join(self.reference.directory, "config.json")) as file:
+            layers = json.load(file)["n_layer"]
+        kinds = [call["epilogue"] for call in self.called("cublasLtMatmul")]
+        self.assertEqual(kinds.count(164), layers)  # CUBLASLT_EPILOGUE_GELU_AUX_BIAS
+
+    @unittest.skipIf(GPU, "algorithms are those of the stand-in")
+    def test_algorithms_are_kept(self):
+        bundle = self.compile("llama", "pp=2")
+        kept = self.path("algorithms")
+        with self.standins("record"):
+            self.steps(bundle, 1, f"--algorithms={kept}")
+        self.assertTrue(self.called("cublasLtMatmulAlgoGetHeuristic"))
+        self.assertEqual(sorted(os.listdir(kept)), ["role-0.json", "role-1.json"])
+        with self.standins("record"):
+            self.steps(bundle, 1, f"--algorithms={kept}")
+        self.assertFalse(self.called("cublasLtMatmulAlgoGetHeuristic"))
+        self.assertTrue(self.called("cublasLtMatmulAlgoCheck"))
+        path = os.path.join(kept, "role-1.json")
+        with open(path) as file:
+            content = json.load(file)
+        arguments = ["pmrun", bundle, f"--weights={self.reference.directory}",
+                     f"--data={self.data}", "--steps=1", "--quiet",
+                     f"--algorithms={kept}"]
+        products = dict.fromkeys(content["products"],
+                                 {"algorithm": "0" * 128, "workspace": 0})
+        for changed, expected in [
+                ({**content, "gpu": "another"}, "were chosen for gpu 'another'"),
+                ({**content, "products": products}, "cannot be used"),
+                ({**content, "products": {"a": {"algorithm": "x"}}},
+                 "'a' has no algorithm and workspace"),
+                ([], "is no JSON object with 'products'")]:
+            harness.write_json(path, changed)
+            with self.standins("record"):
+                self.refused(expected, *arguments)
+        with self.standins("record"):
+            self.refused("cannot be made", *arguments[:-1],
+                         f"--algorithms={path}/below")
 
     def test_values_move_to_other_ranks(self):
         module, inputs = self.path("move.mlir"), self.path("in.safetensors")
