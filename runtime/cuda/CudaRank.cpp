@@ -89,18 +89,17 @@ void CudaRank::allocate() {
   device = std::make_unique<Device>(job.libraries, ordinal);
   const pmrt_role &role = program.role;
   auto microBatches = static_cast<uint64_t>(mesh.microBatches());
-  coordinatesAt = (role.arena_bytes + 255) / 256 * 256;
+  layout.emplace(role, microBatches, plan);
   std::vector<int64_t> table;
   for (uint64_t m = 0; m < microBatches; ++m) {
     std::vector<int64_t> own = mesh.coordinates(rank, static_cast<int64_t>(m));
     table.insert(table.end(), own.begin(), own.end());
   }
-  uint64_t tableBytes = table.size() * sizeof(int64_t);
-  copiesAt = (coordinatesAt + tableBytes + 255) / 256 * 256;
-  memory = device->allocate(copiesAt + plan.copyBytes() + 256, "the program's arena");
-  if (tableBytes)
-    job.libraries.check(job.libraries.cuMemcpyHtoD_v2(memory + coordinatesAt,
-                                                      table.data(), tableBytes),
+  memory = device->allocate(layout->bytes, "the program's arena");
+  if (!table.empty())
+    job.libraries.check(job.libraries.cuMemcpyHtoD_v2(memory + layout->coordinatesAt,
+                                                      table.data(),
+                                                      table.size() * sizeof(int64_t)),
                         "cuMemcpyHtoD");
   streams.resize(plan.numStreams());
   for (uint32_t s = 0; s < plan.numStreams(); ++s)
@@ -305,7 +304,7 @@ void CudaRank::launch(size_t first, size_t last) {
     } else if (head.copies) {
       const pmrt_buffer &buffer = program.role.buffers[action.index];
       job.libraries.check(
-          job.libraries.cuMemcpyDtoDAsync_v2(memory + copiesAt + head.copyAt,
+          job.libraries.cuMemcpyDtoDAsync_v2(memory + layout->copiesAt + head.copyAt,
                                              place(action.index, action.micro_batch),
                                              buffer.bytes, stream),
           "cuMemcpyDtoDAsync of '", buffer.name, "'");
@@ -321,7 +320,7 @@ void CudaRank::launch(size_t first, size_t last) {
           transfers.push_back({head.stream - FirstTransferStream,
                                mesh.peer(rank, own.peer), one.action,
                                own.kind == PMRT_SEND,
-                               one.isCopied ? memory + copiesAt + one.copyAt
+                               one.isCopied ? memory + layout->copiesAt + one.copyAt
                                             : place(own.index, own.micro_batch)});
       }
       progress->markEntered(head.stream, entered, stream);
@@ -384,7 +383,7 @@ void CudaRank::launchInstruction(const Launch &launch,
     auto number = static_cast<size_t>(&kernelOf(instruction) - program.role.kernels);
     const pmrt_launch &shape = program.role.device->launches[number];
     CUdeviceptr coordinates =
-        memory + coordinatesAt +
+        memory + layout->coordinatesAt +
         microBatch * program.role.num_axes * sizeof(int64_t);
     CUdeviceptr scratch = workspace(ComputeStream);
     std::vector<void *> parameters;

@@ -93,8 +93,8 @@ private:
   const Plan &plan;
   const int ordinal;
   std::unique_ptr<Device> device;
-  CUdeviceptr memory = 0; ///< the arena, and behind it the coordinates
-  uint64_t coordinatesAt = 0, copiesAt = 0;
+  CUdeviceptr memory = 0;
+  std::optional<DeviceMemory> layout; ///< of the arena and what is behind it
   std::vector<CUstream> streams;
   std::vector<CUevent> events;
   std::vector<CUfunction> functions; ///< of each kernel

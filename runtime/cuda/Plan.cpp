@@ -314,4 +314,14 @@ std::vector<Plan> planRoles(const std::vector<const pmrt_role *> &roles,
   return plans;
 }
 
+/// Parts begin where the driver's own allocations do.
+static uint64_t alignPart(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+
+DeviceMemory::DeviceMemory(const pmrt_role &role, uint64_t microBatches,
+                           const Plan &plan)
+    : coordinatesAt(alignPart(role.arena_bytes)),
+      copiesAt(
+          alignPart(coordinatesAt + microBatches * role.num_axes * sizeof(int64_t))),
+      bytes(copiesAt + alignPart(plan.copyBytes() + 1)) {}
+
 } // namespace pipemesh::cuda

@@ -91,6 +91,14 @@ std::vector<uint32_t> accumulatorsOf(const runtime::RoleInfo &info);
 std::vector<Plan> planRoles(const std::vector<const pmrt_role *> &roles,
                             const std::vector<runtime::RoleInfo> &infos);
 
+/// What a rank allocates: the arena, behind it the rank's coordinates in each
+/// micro-batch (int64, one a mesh axis), and the copies of what is sent.
+struct DeviceMemory {
+  DeviceMemory(const pmrt_role &role, uint64_t microBatches, const Plan &plan);
+
+  uint64_t coordinatesAt, copiesAt, bytes;
+};
+
 } // namespace pipemesh::cuda
 
 #endif // PIPEMESH_RUNTIME_CUDA_PLAN_H

@@ -80,16 +80,12 @@ Options:
 
 std::string RoleSource::constants() const {
   const pmrt_device_code &code = *role.device;
-  auto up = [](uint64_t bytes) { return (bytes + 255) / 256 * 256; };
-  uint64_t coordinatesAt = up(role.arena_bytes);
-  uint64_t tableBytes = static_cast<uint64_t>(mesh.microBatches()) *
-                        mesh.getAxes().size() * sizeof(int64_t);
-  uint64_t copiesAt = up(coordinatesAt + tableBytes);
+  cuda::DeviceMemory memory(role, static_cast<uint64_t>(mesh.microBatches()), plan);
   std::string text = cat(
       "constexpr uint64_t scratchAt = ", role.scratch_offset, "; // of ",
       role.scratch_bytes, " bytes\n", "constexpr uint64_t coordinatesAt = ",
-      coordinatesAt, ";\n", "constexpr uint64_t copiesAt = ", copiesAt, ";\n",
-      "constexpr uint64_t arenaBytes = ", copiesAt + plan.copyBytes() + 256, ";\n");
+      memory.coordinatesAt, ";\n", "constexpr uint64_t copiesAt = ", memory.copiesAt,
+      ";\n", "constexpr uint64_t arenaBytes = ", memory.bytes, ";\n");
   if (!products.empty())
     text += cat("constexpr uint64_t productWorkspace = ",
                 code.workspaces[cuda::ComputeStream].bytes, ";\n");
