@@ -85,6 +85,20 @@ static ncclUniqueId uniqueId(const Libraries &libraries, Transport *transport) {
   return id;
 }
 
+/// The proof knows the arena; copies of sends are the plan's.
+static void checkMemory(const Bundle &bundle, const std::vector<Plan> &plans) {
+  uint64_t limit = bundle.manifest().memoryLimit;
+  auto microBatches = static_cast<uint64_t>(bundle.manifest().mesh.microBatches());
+  for (size_t r = 0; r < plans.size() && limit; ++r) {
+    DeviceMemory memory(bundle.role(r), microBatches, plans[r]);
+    if (memory.bytes > limit)
+      fail("a rank of role ", r, " takes ", memory.bytes, " bytes of its GPU (arena ",
+           bundle.role(r).arena_bytes, ", copies of what is sent ",
+           plans[r].copyBytes(), "), but each rank has ", limit,
+           "; compile it for more ranks or micro-batches, or with another schedule");
+  }
+}
+
 /// Opens the libraries and plans the launches.
 static std::shared_ptr<Shared> prepare(const Bundle &bundle,
                                        const StartOptions &options) {
@@ -100,6 +114,7 @@ static std::shared_ptr<Shared> prepare(const Bundle &bundle,
         if (role->bodies[b].instructions[i].opcode == PMRT_OP_ATTENTION)
           shared->libraries.cudnn();
   shared->plans = planRoles(roles, bundle.manifest().roles);
+  checkMemory(bundle, shared->plans);
   for (size_t r = 0; r < roles.size(); ++r)
     if (options.capture && !shared->plans[r].captureProblem().empty())
       fail("--capture: a step of role ", r, " cannot be captured as a graph: ",
