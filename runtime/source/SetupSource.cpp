@@ -68,7 +68,8 @@ std::string RoleSource::header() const {
 //   --save=FOLDER    writes them behind the last step
 )";
   if (usesRanks())
-    text += "//   --id-file=PATH   a new file that all ranks see, by which they meet\n";
+    text += "//   --id-file=PATH   a file that is new in each run and that all ranks see, by\n"
+            "//                    which they meet\n";
   text += "//   --rank=N --ranks=N --device=N  instead of what mpirun, srun or torchrun "
           "say\n//\n";
   text += comment(
