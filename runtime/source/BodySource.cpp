@@ -212,14 +212,14 @@ std::string RoleSource::body(const Body &body) const {
   std::vector<std::string> parameters = {"Rank &r"};
   if (body.usesMicroBatch)
     parameters.push_back("int m");
-  if (body.arguments)
+  if (!body.arguments.empty())
     parameters.push_back("std::initializer_list<int> events");
   std::string text =
       cat("\n// ", own.name, ", stage ", own.stage,
           body.isOnce ? ", once a step\n" : cat(", ", body.firstLaunches.size(),
                                                 " micro-batches\n"),
           call(cat("void ", body.name, "("), parameters, ") {"));
-  if (body.arguments)
+  if (!body.arguments.empty())
     text += "  const int *e = events.begin();\n";
   std::string before;
   for (size_t l = 0; l < body.launches; ++l) {
@@ -314,20 +314,9 @@ std::string RoleSource::step() const {
       std::vector<std::string> arguments = {"r"};
       if (body.usesMicroBatch)
         arguments.push_back(cat(action->micro_batch));
-      if (body.arguments) {
-        std::vector<std::string> events(body.arguments);
-        auto put = [&](const Body::Event &event) {
-          if (event.argument >= 0)
-            events[event.argument] = cat(event.ofRun[run]);
-        };
-        for (size_t l = 0; l < body.launches; ++l) {
-          std::for_each(body.waits[l].begin(), body.waits[l].end(), put);
-          put(body.records[l]);
-        }
-        events[0] = "{" + events[0];
-        events.back() += "}";
-        arguments.insert(arguments.end(), events.begin(), events.end());
-      }
+      for (size_t a = 0; a < body.arguments.size(); ++a)
+        arguments.push_back(cat(a ? "" : "{", body.arguments[a][run],
+                                a + 1 == body.arguments.size() ? "}" : ""));
       text += call(cat("  ", body.name, "("), arguments, ");");
       continue;
     }

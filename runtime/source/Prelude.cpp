@@ -361,8 +361,6 @@ void setUpRanks(Rank &r, const std::string &idPath) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 1;
   NCCL(ncclCommInitRankConfig(&r.world, numRanks, id, r.number, &config));
-  if (r.number == 0)
-    std::remove(idPath.c_str());
   r.communicators.resize(numCommunicators);
   for (int c = 0; c < numCommunicators; ++c)
     NCCL(ncclCommSplit(r.world, r.member(c).color, r.member(c).key, &r.communicators[c],

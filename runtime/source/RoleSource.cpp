@@ -48,11 +48,15 @@ std::string RoleSource::Body::Event::text() const {
   return argument < 0 ? cat(ofRun[0]) : cat("e[", argument, "]");
 }
 
-/// Where an event of each run is the same, it is written into the function.
-static void handOver(auto &event, size_t &arguments) {
-  for (int32_t one : event.ofRun)
-    if (one != event.ofRun[0] && event.argument < 0)
-      event.argument = static_cast<int32_t>(arguments++);
+void RoleSource::Body::handOver(Event &event) {
+  // Where it is the same in each run, it is written into the function.
+  if (std::all_of(event.ofRun.begin(), event.ofRun.end(),
+                  [&](int32_t one) { return one == event.ofRun[0]; }))
+    return;
+  auto same = std::find(arguments.begin(), arguments.end(), event.ofRun);
+  event.argument = static_cast<int32_t>(same - arguments.begin());
+  if (same == arguments.end())
+    arguments.push_back(event.ofRun);
 }
 
 void RoleSource::findBodies() {
@@ -113,8 +117,8 @@ void RoleSource::findBodies() {
         }
       }
       for (Body::Event &wait : waits)
-        handOver(wait, body.arguments);
-      handOver(record, body.arguments);
+        body.handOver(wait);
+      body.handOver(record);
       body.waits.push_back(std::move(waits));
       body.records.push_back(std::move(record));
     }

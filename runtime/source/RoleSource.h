@@ -42,8 +42,10 @@ private:
     };
     std::vector<std::vector<Event>> waits; ///< of each launch
     std::vector<Event> records;
-    size_t arguments = 0;
+    std::vector<std::vector<int32_t>> arguments; ///< of each run
     bool isOnce = false, usesMicroBatch = false;
+
+    void handOver(Event &event);
   };
 
   // What is declared (SetupSource.cpp).

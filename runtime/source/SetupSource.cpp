@@ -48,26 +48,28 @@ std::string RoleSource::header() const {
     for (size_t i = 0; i < runs.size() && i < 8; ++i)
       text += cat(i ? " :" : "", " -n ", runs[i].second, " ./role-", runs[i].first,
                   i ? "" : " --id-file=/shared/id --state=state/ --steps=10");
-    text += runs.size() > 8 ? " : ... (the same options for each)\n" : "\n";
-    if (runs.size() > 1)
-      text += "// (the options of the first for each), or with srun --multi-prog and a "
-              "line for each role;\n"
-              "// this one's:\n";
+    text += runs.size() > 8 ? " : ...\n" : "\n";
     std::string list;
     for (int64_t rank : ranks)
       list += cat(list.empty() ? "" : ",", rank);
     if (runs.size() > 1)
-      text += cat("//   ", list, " ./", name,
+      text += cat("// (the options of the first for each), or by srun --multi-prog with "
+                  "a line for each role:\n//   ",
+                  list, " ./", name,
                   " --id-file=/shared/id --state=state/ --steps=10\n");
   }
-  text += comment("", R"(
-Options:
-  --steps=N        steps to run (1)
-  --state=FOLDER   FOLDER/rank-N.safetensors has what rank N begins with, by the names of the buffers below: all slots of it, one behind the other, and of an input as many times as there are steps. pmrun --save-state=FOLDER writes it. What it lacks is zero.
-  --save=FOLDER    writes such files behind the last step)").substr(3);
+  text += R"(//
+// Options:
+//   --steps=N        steps to run (1)
+//   --state=FOLDER   FOLDER/rank-N.safetensors has what rank N begins with, by the names of
+//                    the buffers below: all slots of one, and of an input as many times as
+//                    there are steps; what it lacks is zero. pmrun --save-state=FOLDER writes
+//                    such files
+//   --save=FOLDER    writes them behind the last step
+)";
   if (usesRanks())
-    text += "//   --id-file=PATH   a new file that all ranks see, by which they find each "
-            "other\n";
+    text += "//   --id-file=PATH   a file that is new in each run and that all ranks see, by\n"
+            "//                    which they meet\n";
   text += "//   --rank=N --ranks=N --device=N  instead of what mpirun, srun or torchrun "
           "say\n//\n";
   text += comment(
