@@ -266,7 +266,8 @@ static void printWork(const json::Array &roles, llvm::raw_ostream &os) {
       if (hasAttention)
         row.push_back(text(*body.getInteger("cudnn_attention")));
       for (const char *kind : {"gemm_flops", "kernel_flops"})
-        row.push_back(llvm::formatv("{0:f3}", *body.getNumber(kind) / 1e9).str());
+        row.push_back(
+            llvm::formatv("{0:f3}", *body.getNumber(kind) / 1e9).str());
       table.add(std::move(row));
     }
   }
