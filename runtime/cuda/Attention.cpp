@@ -14,9 +14,9 @@ static std::string describe(const pmrt_attention &a) {
 Attention::Attention(const Cudnn &cudnn, cudnnHandle_t handle,
                      const pmrt_attention &attention, const Descriptor *device)
     : cudnn(cudnn), handle(handle), attention(attention) {
-  consider(std::make_unique<AttentionGraph>(cudnn, handle, attention, false), device);
+  consider(/*accumulates=*/false, device);
   if (attention.gradient && !deterministic)
-    consider(std::make_unique<AttentionGraph>(cudnn, handle, attention, true), device);
+    consider(/*accumulates=*/true, device);
   if (plan)
     return;
   fail("cuDNN ", cudnn.version(), " has no plan for ", describe(attention), " in ",
@@ -66,8 +66,9 @@ static bool isDeterministicEngine(const Cudnn &cudnn, const Descriptor &config) 
   return true;
 }
 
-void Attention::consider(std::unique_ptr<AttentionGraph> candidate,
-                         const Descriptor *device) {
+void Attention::consider(bool accumulates, const Descriptor *device) {
+  auto candidate =
+      std::make_unique<AttentionGraph>(cudnn, handle, attention, accumulates);
   uint64_t limit = attention.workspace_bytes, kept = candidate->keptBytes();
   if (kept > limit) {
     leastBytes = std::min(leastBytes, kept);
@@ -77,7 +78,8 @@ void Attention::consider(std::unique_ptr<AttentionGraph> candidate,
   std::unique_ptr<Descriptor> takenConfig, takenPlan;
   for (int mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     for (Descriptor &config : engines(cudnn, *candidate, mode, device)) {
-      bool isRepeatable = isDeterministicEngine(cudnn, config);
+      // Sums in memory are added up in any order, which the notes do not say.
+      bool isRepeatable = !accumulates && isDeterministicEngine(cudnn, config);
       if (!isRepeatable && (plan || takenPlan))
         continue;
       auto made = std::make_unique<Descriptor>(

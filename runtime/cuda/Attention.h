@@ -29,7 +29,8 @@ public:
   uint64_t workspaceBytes() const { return graph->keptBytes() + planBytes; }
 
 private:
-  void consider(std::unique_ptr<AttentionGraph> candidate, const Descriptor *device);
+  /// Takes a plan of the graph that has sums in memory or has not, if one is better.
+  void consider(bool accumulates, const Descriptor *device);
 
   const Cudnn &cudnn;
   cudnnHandle_t handle;

@@ -14,6 +14,7 @@ import os
 import struct
 import subprocess
 import unittest
+from random import Random
 from unittest import mock
 
 import harness
@@ -55,6 +56,19 @@ func.func @main(%x: tensor<FROMxf32> {pm.sharding = #pm.sharding<@mesh, [CUT]>})
   %r = stablehlo.reshape %x : (tensor<FROMxf32>) -> tensor<TOxf32>
   %y = stablehlo.add %r, %r : tensor<TOxf32>
   return %y : tensor<TOxf32>
+}
+"""
+
+# Grouped heads: type, queries, keys, mask, and how far results may be from those of
+# float32. Weights and slopes are rounded to the type before they are multiplied, and
+# results are: some places of 2^-9 (bf16) and 2^-12 (f16), of values of about 1.
+ATTENTIONS = [("bf16", 20, 20, "causal", 0.02), ("bf16", 5, 40, "", 0.02),
+              ("f16", 9, 9, "causal", 0.003)]
+ATTENTION = """
+func.func @main(%q: QT, %k: KT, %v: KT, %g: QT) -> (QT, LT, QT, KT, KT) {
+  %o, %lse = pm.attention %q, %k, %v scale 0.35355339 MASK : QT, KT -> LT
+  %dq, %dk, %dv = pm.attention_grad %q, %k, %v, %o, %lse, %g scale 0.35355339 MASK : QT, KT, LT
+  return %o, %lse, %dq, %dk, %dv : QT, LT, QT, KT, KT
 }
 """
 
@@ -303,6 +317,125 @@ class CudaProgram(harness.EndToEndTest):
                 self.assertEqual(list(tensor_file.read(outputs)["out0"].values()),
                                  [2.0 * value for value in values])
                 self.prove(bundle)
+
+    def attention(self, element, queries, keys, mask):
+        """A function's module and its inputs: [2, positions, 4 or 2 heads, 8]."""
+        module, inputs = self.path("attention.mlir"), self.path("in.safetensors")
+        text = ATTENTION.replace("MASK", mask)
+        for name, shape in [("QT", f"2x{queries}x4x8x{element}"),
+                            ("KT", f"2x{keys}x2x8x{element}"),
+                            ("LT", f"2x4x{queries}xf32")]:
+            text = text.replace(name, f"tensor<{shape}>")
+        with open(module, "w") as file:
+            file.write(text)
+        random, tensors = Random(1), []
+        for i, (positions, heads) in enumerate(
+                [(queries, 4), (keys, 2), (keys, 2), (queries, 4)]):
+            shape = [2, positions, heads, 8]
+            values = [random.gauss(0, 1) for _ in range(math.prod(shape))]
+            data = (struct.pack(f"<{len(values)}e", *values) if element == "f16" else
+                    b"".join(struct.pack("<f", value)[2:] for value in values))
+            tensors.append((f"arg{i}", element.upper(), shape, data))
+        tensor_file.write(inputs, tensors)
+        return module, inputs, tensors
+
+    def test_attention_in_half_precision(self):
+        bundle, outputs = self.path("attention"), self.path("out.safetensors")
+        both = self.path("io.safetensors")
+        for element, queries, keys, mask, noise in ATTENTIONS:
+            module, inputs, tensors = self.attention(element, queries, keys, mask)
+            for maker in ("cudnn", "own"):
+                with self.subTest(f"{element} {queries}x{keys} {mask} {maker}"):
+                    harness.succeed("pmc", module, "--backend=cuda",
+                                    f"--attention={maker}", "-o", bundle)
+                    with self.standins():
+                        harness.succeed("pmrun", bundle, f"--inputs={inputs}",
+                                        f"--outputs={outputs}", "--quiet")
+                    made = [(name, tensor.dtype, tensor.shape, tensor.data)
+                            for name, tensor in tensor_file.read(outputs).items()]
+                    tensor_file.write(both, tensors + made)
+                    harness.succeed("pmcheck", "run", module, f"--io={both}",
+                                    f"--rtol={noise}", f"--atol={noise}")
+                    self.prove(bundle)
+                    if not GPU:
+                        self.assertEqual(len(self.lines("cudnnBackendExecute")),
+                                         2 if maker == "cudnn" else 0)
+
+    def lines(self, call):
+        """The numbers of a call's lines of rank 0."""
+        with open(os.path.join(self.calls, "rank-0.jsonl")) as file:
+            return [i for i, line in enumerate(file) if f'"call":"{call}"' in line]
+
+    @unittest.skipIf(GPU, "there are no stand-ins")
+    def test_calls_of_attention_are_compared_with_the_bundle(self):
+        module, inputs, _ = self.attention("bf16", 20, 20, "causal")
+        bundle = self.path("attention")
+        harness.succeed("pmc", module, "--backend=cuda", "-o", bundle)
+        with self.standins():
+            harness.succeed("pmrun", bundle, f"--inputs={inputs}",
+                            f"--outputs={self.path('out.safetensors')}", "--quiet")
+        path = os.path.join(self.calls, "rank-0.jsonl")
+        with open(path) as file:
+            right = file.read().splitlines()
+        forward, gradient = self.lines("cudnnBackendExecute")
+
+        def broken(number, change, expected):
+            wrong = [json.loads(line) for line in right]
+            change(wrong, number)
+            with open(path, "w") as file:
+                file.write("".join(json.dumps(line, separators=(",", ":")) + "\n"
+                                   for line in wrong if line))
+            with self.subTest(expected):
+                result = harness.execute("pmcheck", "trace", self.calls,
+                                         f"--bundle={bundle}")
+                self.assertEqual(result.returncode, 1, result.stderr)
+                self.assertIn(expected, result.stdout + result.stderr)
+
+        def left_out(lines, number):
+            lines[number] = None
+
+        def other_operand(lines, number):
+            lines[number]["reads"][1] = lines[number]["reads"][2]
+
+        def unread(lines, number):
+            del lines[number]["reads"][0]
+
+        def outside(lines, number):
+            lines[number]["workspace"][0] = lines[number]["reads"][0][0]
+
+        def other_stream(lines, number):
+            lines[number]["stream"] = 0
+
+        broken(gradient, left_out, "without the attention")
+        broken(forward, other_operand, "does not read operand 1")
+        broken(gradient, unread, "does not read operand 0")
+        broken(gradient, outside, "has its workspace of")
+        broken(forward, other_stream, "but the step began on")
+
+    @unittest.skipIf(GPU, "faults are those of stand-ins")
+    def test_attention_that_cudnn_refuses_is_named(self):
+        module, inputs, _ = self.attention("bf16", 20, 20, "causal")
+        bundle = self.path("attention")
+        self.refused("--attention is 'both', but must be own, cudnn or auto", "pmc",
+                     module, "--backend=cuda", "--attention=both", "-o", bundle)
+        self.refused("--attention=cudnn is for --backend=cuda", "pmc", module,
+                     "--attention=cudnn", "-o", bundle)
+        harness.succeed("pmc", module, "--backend=cuda", "-o", bundle)
+        arguments = ["pmrun", bundle, f"--inputs={inputs}",
+                     f"--outputs={self.path('out.safetensors')}", "--quiet"]
+        for fault, expected in [
+                ("cudnnCreate:1:error=1001", "CUDNN_STATUS_NOT_INITIALIZED"),
+                ("cudnnBackendExecute:2:error=5000",
+                 "the gradient of causal attention in bf16 of 2 x 4 heads")]:
+            with self.standins("record", PMRT_STANDIN_FAULT=fault):
+                self.refused(expected, *arguments)
+        libraries = self.path("libraries")
+        os.mkdir(libraries)
+        for name in os.listdir(LIBRARIES):
+            if "cudnn" not in name:
+                os.symlink(os.path.join(LIBRARIES, name), os.path.join(libraries, name))
+        with self.standins("record", PIPEMESH_CUDA_LIBRARIES=libraries):
+            self.refused("compile with --attention=own", *arguments)
 
     def test_a_bundle_for_gpus_says_so(self):
         bundle = self.compile("gpt2", "")

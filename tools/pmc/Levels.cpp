@@ -1,6 +1,7 @@
 //===- Levels.cpp ---------------------------------------------------------===//
 
 #include "Levels.h"
+#include "mlir/Pass/PassManager.h"
 #include "pipemesh/Differentiate/Passes.h"
 #include "pipemesh/Lower/Cuda/Passes.h"
 #include "pipemesh/Lower/Passes.h"
@@ -8,7 +9,6 @@
 #include "pipemesh/Precision/Passes.h"
 #include "pipemesh/Shard/Passes.h"
 #include "pipemesh/Support/Cluster.h"
-#include "mlir/Pass/PassManager.h"
 
 using namespace llvm;
 using namespace pipemesh;
@@ -31,8 +31,8 @@ static void addLowerLevels(SmallVector<Level> &levels,
                       if (options.attention == StrategyOptions::Attention::Own)
                         return;
                       AttentionInstructionsOptions attention;
-                      attention.all =
-                          options.attention == StrategyOptions::Attention::Cudnn;
+                      attention.all = options.attention ==
+                                      StrategyOptions::Attention::Cudnn;
                       manager.addPass(createAttentionInstructions(attention));
                       manager.addPass(createVerifyRuntime());
                     }});

@@ -35,8 +35,8 @@ struct StrategyOptions {
   /// Of collectives that are summed at once; the outermost link's where it is
   /// not given.
   std::optional<int64_t> bucketBytes;
-  /// What makes attention on GPUs: kernels of our own, cuDNN where it has it, or
-  /// cuDNN always.
+  /// What makes attention on GPUs: kernels of our own, cuDNN where it has it,
+  /// or cuDNN always.
   enum class Attention { Own, Auto, Cudnn } attention = Attention::Own;
 
   int64_t getBucketBytes() const {

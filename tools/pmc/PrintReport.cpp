@@ -242,20 +242,33 @@ static void printWork(const json::Array &roles, llvm::raw_ostream &os) {
   shares.print(os);
   os << "fragments of a rank in a step\n";
   Table table(2);
-  table.add({"role", "fragment", "runs", "instructions", "gemms", "kernels",
-             "GFLOP of gemms", "of kernels"});
+  // On GPUs alone there is a column for what cuDNN makes.
+  bool hasAttention = false;
+  for (const json::Value &value : roles)
+    for (const json::Value &entry : *value.getAsObject()->getArray("fragments"))
+      hasAttention |= *entry.getAsObject()->getInteger("cudnn_attention") != 0;
+  SmallVector<std::string> heading{"role",         "fragment", "runs",
+                                   "instructions", "gemms",    "kernels"};
+  if (hasAttention)
+    heading.push_back("attention by cuDNN");
+  heading.append({"GFLOP of gemms", "of kernels"});
+  table.add(std::move(heading));
   for (const json::Value &value : roles) {
     const json::Object &role = *value.getAsObject();
     for (const json::Value &entry : *role.getArray("fragments")) {
       const json::Object &body = *entry.getAsObject();
-      table.add({role.getString("name")->str(), body.getString("name")->str(),
-                 text(*body.getInteger("runs")),
-                 text(*body.getInteger("instructions")),
-                 text(*body.getInteger("gemms")),
-                 text(*body.getInteger("kernels")),
-                 llvm::formatv("{0:f3}", *body.getNumber("gemm_flops") / 1e9),
-                 llvm::formatv("{0:f3}",
-                               *body.getNumber("kernel_flops") / 1e9)});
+      SmallVector<std::string> row{role.getString("name")->str(),
+                                   body.getString("name")->str(),
+                                   text(*body.getInteger("runs")),
+                                   text(*body.getInteger("instructions")),
+                                   text(*body.getInteger("gemms")),
+                                   text(*body.getInteger("kernels"))};
+      if (hasAttention)
+        row.push_back(text(*body.getInteger("cudnn_attention")));
+      for (const char *kind : {"gemm_flops", "kernel_flops"})
+        row.push_back(
+            llvm::formatv("{0:f3}", *body.getNumber(kind) / 1e9).str());
+      table.add(std::move(row));
     }
   }
   table.print(os);

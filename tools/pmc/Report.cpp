@@ -177,15 +177,15 @@ static json::Array makeCommunication(const RoleCosts &costs) {
 static json::Array makeFragments(const RoleCosts &costs) {
   json::Array list;
   for (const BodyCosts &body : costs.bodies)
-    list.push_back(json::Object{
-        {"name", body.name},
-        {"runs", body.runs},
-        {"instructions", body.instructions},
-        {"gemms", body.gemms},
-        {"kernels", body.kernels},
-        {"cudnn_attention", body.attentions},
-        {"gemm_flops", body.runs * body.gemmFlops},
-        {"kernel_flops", body.runs * body.kernelFlops}});
+    list.push_back(
+        json::Object{{"name", body.name},
+                     {"runs", body.runs},
+                     {"instructions", body.instructions},
+                     {"gemms", body.gemms},
+                     {"kernels", body.kernels},
+                     {"cudnn_attention", body.attentions},
+                     {"gemm_flops", body.runs * body.gemmFlops},
+                     {"kernel_flops", body.runs * body.kernelFlops}});
   return list;
 }
 

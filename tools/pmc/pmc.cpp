@@ -124,8 +124,9 @@ cl::opt<std::string> matmulPrecision(
     cl::init("f32"), cl::cat(category));
 cl::opt<std::string> attention(
     "attention",
-    cl::desc("with --backend=cuda: what makes attention, own (our kernels), cudnn, "
-             "or auto (cuDNN for what it has: bf16 and f16, without a window)"),
+    cl::desc(
+        "with --backend=cuda: what makes attention, own (our kernels), cudnn, "
+        "or auto (cuDNN for what it has: bf16 and f16, without a window)"),
     cl::init("auto"), cl::cat(category));
 cl::opt<std::string> cudaKernels(
     "cuda-kernels",

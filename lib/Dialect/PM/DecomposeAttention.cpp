@@ -101,8 +101,8 @@ SmallVector<Value> AttentionOp::decompose(OpBuilder &builder) {
   Value weights = b.exp(b.sub(scores, s.overKeys(rowMax)));
   Value sum = b.reduceSum(weights, {4});
   Value probabilities = b.div(weights, s.overKeys(sum));
-  Value result = b.dot(probabilities, widened(b, getValue()), {0, 1}, {0, 2},
-                       {4}, {1});
+  Value result =
+      b.dot(probabilities, widened(b, getValue()), {0, 1}, {0, 2}, {4}, {1});
   Value lse = b.add(b.log(sum), rowMax);
   lse = b.reshape(b.transpose(lse, {0, 1, 3, 2}), {s.batch, s.heads, s.queries});
   return {rounded(b, s.toHeads(result), getQuery()), lse};
@@ -119,8 +119,8 @@ SmallVector<Value> AttentionGradOp::decompose(OpBuilder &builder) {
   Value probabilities =
       s.masked(b.exp(b.sub(s.scores, s.overKeys(lse))), 0.0);
   Value wholeGrad = widened(b, getGrad());
-  Value grad = b.reshape(
-      wholeGrad, {s.batch, s.queries, s.keyHeads, s.group, s.width});
+  Value grad =
+      b.reshape(wholeGrad, {s.batch, s.queries, s.keyHeads, s.group, s.width});
   Value dP = b.dot(grad, widened(b, getValue()), {0, 2}, {0, 2}, {4}, {3});
   Value rowSum =
       s.groupRows(b.sumLast(b.mul(wholeGrad, widened(b, getResult()))));

@@ -182,8 +182,7 @@ LogicalResult AttentionOp::verify() {
   if (getPlaces().size() != bytes.size())
     return emitOpError("needs ")
            << bytes.size() << " places, but has " << getPlaces().size();
-  for (auto [i, place] :
-       llvm::enumerate(getPlaces().getAsRange<PlaceAttr>())) {
+  for (auto [i, place] : llvm::enumerate(getPlaces().getAsRange<PlaceAttr>())) {
     if (place.getBytes() != bytes[i])
       return emitOpError("has place ")
              << i << " of " << place.getBytes() << " bytes, but its tensor has "

@@ -112,7 +112,9 @@ void AttentionInstructions::runOnOperation() {
     ArrayRef<int64_t> query = kernel->query.getShape();
     ArrayRef<int64_t> key = kernel->key.getShape();
     OpBuilder builder(call);
-    auto number = [&](int64_t value) { return builder.getI64IntegerAttr(value); };
+    auto number = [&](int64_t value) {
+      return builder.getI64IntegerAttr(value);
+    };
     pmrt::AttentionOp::create(
         builder, call.getLoc(), getPlaces(call, kernel->op), number(query[0]),
         number(query[2]), number(key[2]), number(query[1]), number(key[1]),

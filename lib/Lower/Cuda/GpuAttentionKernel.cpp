@@ -1,12 +1,12 @@
 //===- GpuAttentionKernel.cpp - attention and its gradient on a GPU -------===//
 //
 // A group of threads owns a query (for gradients of keys and values: a key) and
-// holds its part of each row in registers; the block's groups walk over tiles of
-// the other side's rows, which lie in shared memory. All arithmetic is float32:
-// bfloat16 and float16 are extended where they are read, and results are rounded
-// once, where they are stored. The softmax is made
-// on the way: sums are scaled when a larger score comes (Milakov and Gimelshein,
-// "Online normalizer calculation for softmax", 2018; Dao et al., "FlashAttention",
+// holds its part of each row in registers; the block's groups walk over tiles
+// of the other side's rows, which lie in shared memory. All arithmetic is
+// float32: bfloat16 and float16 are extended where they are read, and results
+// are rounded once, where they are stored. The softmax is made on the way: sums
+// are scaled when a larger score comes (Milakov and Gimelshein, "Online
+// normalizer calculation for softmax", 2018; Dao et al., "FlashAttention",
 // 2022), so that nothing of the size of all scores is ever written.
 //
 //===----------------------------------------------------------------------===//
@@ -90,10 +90,10 @@ GpuAttention::GpuAttention(GpuCode &code, RankedTensorType query,
                            int64_t window, int64_t sliceElements)
     : code(code), builder(code.builder), loc(code.loc),
       f32(code.builder.getF32Type()), stored(query.getElementType()),
-      batch(query.getDimSize(0)), sequence(query.getDimSize(1)), heads(query.getDimSize(2)),
-      size(query.getDimSize(3)), keys(key.getDimSize(1)),
-      keyHeads(key.getDimSize(2)), window(window), scale(scale),
-      causal(causal) {
+      batch(query.getDimSize(0)), sequence(query.getDimSize(1)),
+      heads(query.getDimSize(2)), size(query.getDimSize(3)),
+      keys(key.getDimSize(1)), keyHeads(key.getDimSize(2)), window(window),
+      scale(scale), causal(causal) {
   width = size % 4 == 0 ? 4 : 1;
   while (group < kWarp && size > group * sliceElements)
     group *= 2;
@@ -156,8 +156,8 @@ void GpuAttention::store(const Rows &rows, Value position,
       auto write = [&] {
         Value vector = slice[v];
         if (stored != f32)
-          vector = arith::TruncFOp::create(builder, loc,
-                                           getVectorType(stored, width), vector);
+          vector = arith::TruncFOp::create(
+              builder, loc, getVectorType(stored, width), vector);
         code.store(vector, code.address(row, stored, column), stored,
                    width * getElementBytes(stored));
       };

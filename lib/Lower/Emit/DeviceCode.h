@@ -40,9 +40,9 @@ private:
   const CudaKernels &kernels;
 };
 
-/// The arena with the workspaces of a role for GPUs: the scratch of its kernels and
-/// of cuBLASLt and cuDNN, and what NCCL takes packed: gathers and scatters of several rows or
-/// of short blocks, and exchanges.
+/// The arena with the workspaces of a role for GPUs: the scratch of its kernels
+/// and of cuBLASLt and cuDNN, and what NCCL takes packed: gathers and scatters
+/// of several rows or of short blocks, and exchanges.
 RoleMemory layOutDevice(pmrt::RoleOp role, pm::MeshOp mesh,
                         const KernelEntries &kernels);
 

@@ -7,8 +7,8 @@
 // that rows need no remainder loop: what lies behind the last visible key is
 // filled first.
 //
-// All arithmetic is float32. Of bfloat16 and float16 a block's rows are extended in
-// scratch first, and results are rounded once, when they are whole.
+// All arithmetic is float32. Of bfloat16 and float16 a block's rows are
+// extended in scratch first, and results are rounded once, when they are whole.
 //
 //===----------------------------------------------------------------------===//
 
@@ -67,7 +67,8 @@ private:
     Value pointer;
     int64_t stride;
   };
-  /// The block's rows of a tensor that is read, extended to `copy` where needed.
+  /// The block's rows of a tensor that is read, extended to `copy` where
+  /// needed.
   Rows readRows(const Block &part, Value tensor, Value copy);
   /// Where the block's rows of a result are computed.
   Rows resultRows(Value tensor, Value copy) {
@@ -78,7 +79,8 @@ private:
   Value loadWide(Value row, Value column, unsigned width);
   /// Elements of float32 for copies of `tensors` blocks of rows.
   int64_t getCopies(int64_t tensors) const {
-    return isNarrow ? tensors * llvm::alignTo(block * size, code.vectorWidth) : 0;
+    return isNarrow ? tensors * llvm::alignTo(block * size, code.vectorWidth)
+                    : 0;
   }
 
   /// A row of a head: `tensor` is [batch, length, heads, size].
@@ -188,13 +190,13 @@ Value AttentionEmitter::head(Value pointer, Value batch, int64_t length,
 
 Value AttentionEmitter::loadWide(Value row, Value column, unsigned width) {
   Value value = code.load(code.address(row, stored, column), stored, width);
-  return isNarrow ? Value(arith::ExtFOp::create(builder, loc,
-                                                getVectorType(f32, width), value))
+  return isNarrow ? Value(arith::ExtFOp::create(
+                        builder, loc, getVectorType(f32, width), value))
                   : value;
 }
 
-AttentionEmitter::Rows AttentionEmitter::readRows(const Block &part, Value tensor,
-                                                  Value copy) {
+AttentionEmitter::Rows AttentionEmitter::readRows(const Block &part,
+                                                  Value tensor, Value copy) {
   if (!isNarrow)
     return {tensor, heads * size};
   code.loop(code.index(0), part.queries, 1, {}, [&](Value r, ValueRange) {
@@ -448,10 +450,9 @@ void AttentionEmitter::emitGradient(pm::AttentionGradOp op, KernelInfo &info) {
   int64_t batch = cast<RankedTensorType>(op.getQuery().getType()).getDimSize(0);
   int64_t group = heads / keyHeads;
   info.extent = batch * keyHeads;
-  info.scratchBytes =
-      (2 * (getTransposed() + getScores()) + (isNarrow ? 3 : 1) * getRows() +
-       getCopies(4)) *
-      sizeof(float);
+  info.scratchBytes = (2 * (getTransposed() + getScores()) +
+                       (isNarrow ? 3 : 1) * getRows() + getCopies(4)) *
+                      sizeof(float);
   Value keyColumns = code.scratch;
   Value valueColumns = code.address(keyColumns, f32, getTransposed());
   Value keyRows = code.address(valueColumns, f32, getTransposed());
@@ -495,8 +496,9 @@ void AttentionEmitter::emitGradient(pm::AttentionGradOp op, KernelInfo &info) {
     Value b = arith::DivUIOp::create(builder, loc, i, code.index(keyHeads));
     Value keyHead =
         arith::RemUIOp::create(builder, loc, i, code.index(keyHeads));
-    Value gradients[] = {head(keyGrad, b, keys, code.index(0), keyHeads, keyHead),
-                         head(valueGrad, b, keys, code.index(0), keyHeads, keyHead)};
+    Value gradients[] = {
+        head(keyGrad, b, keys, code.index(0), keyHeads, keyHead),
+        head(valueGrad, b, keys, code.index(0), keyHeads, keyHead)};
     code.loop(code.index(0), code.index(keys), 1, {}, [&](Value j, ValueRange) {
       for (int side : {0, 1}) {
         Value row = isNarrow ? code.address(sums[side], f32, code.mul(j, size))
@@ -556,7 +558,8 @@ void AttentionEmitter::emitGradient(pm::AttentionGradOp op, KernelInfo &info) {
     });
     if (isNarrow)
       for (int side : {0, 1})
-        roundRows(sums[side], gradients[side], code.index(keys), keyHeads * size);
+        roundRows(sums[side], gradients[side], code.index(keys),
+                  keyHeads * size);
     return SmallVector<Value>();
   });
 }

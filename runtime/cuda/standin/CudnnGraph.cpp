@@ -172,7 +172,6 @@ AttentionForm recognize(const OperationGraph &graph) {
     AttentionForm form;
     form.isCausal = isCausal;
     if (results.size() == 2 && kept.empty()) {
-      Writer writer(graph);
       // t0 the queries, t1 the keys; stats come first in the order of what is met.
       for (size_t o : {0, 1}) {
         int64_t output = results[o], stats = results[1 - o];

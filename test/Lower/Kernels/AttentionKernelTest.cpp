@@ -12,7 +12,8 @@ struct Shape {
   const char *element = "f32";
 
   /// Kernel and reference compute in float32 and round once, so that an element
-  /// may be one place of the format further; a gradient reads such a result, too.
+  /// may be one place of the format further; a gradient reads such a result,
+  /// too.
   double tolerance(double single) const {
     if (element == std::string("bf16"))
       return 1.0 / 128;
@@ -37,7 +38,8 @@ protected:
         result.replace(at, from.size(), to);
     };
     replace("{Q}", tensor({s.batch, s.sequence, s.heads, s.size}, s.element));
-    replace("{K}", tensor({s.batch, s.sequence, s.keyHeads, s.size}, s.element));
+    replace("{K}",
+            tensor({s.batch, s.sequence, s.keyHeads, s.size}, s.element));
     replace("{L}", tensor({s.batch, s.heads, s.sequence}, "f32"));
     replace("{window}",
             s.window ? "window " + std::to_string(s.window) : std::string());
