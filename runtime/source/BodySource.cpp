@@ -25,7 +25,8 @@ std::string productText(const pmrt_gemm &gemm) {
              gemm.accumulate ? "+= " : "= ", matrix(gemm.m, gemm.k, gemm.trans_a), " ",
              matrix(gemm.k, gemm.n, gemm.trans_b), batch,
              gemm.epilogue & PMRT_EPILOGUE_BIAS ? ", bias" : "",
-             gemm.epilogue & PMRT_EPILOGUE_GELU ? ", gelu" : "");
+             gemm.epilogue & PMRT_EPILOGUE_GELU ? ", gelu" : "",
+             gemm.epilogue & PMRT_EPILOGUE_BEFORE ? " (its argument kept)" : "");
 }
 
 std::string RoleSource::place(const pmrt_operand &operand, bool isOnce) const {
@@ -164,6 +165,13 @@ std::string RoleSource::instruction(const pmrt_instruction &instruction,
   switch (instruction.opcode) {
   case PMRT_OP_GEMM:
     places.insert(places.begin(), cat(productOf.at(instruction.descriptor)));
+    if (places.size() > 4) {
+      std::string behind;
+      for (size_t i = 4; i < places.size(); ++i)
+        behind += (behind.empty() ? "{" : ", ") + places[i];
+      places.resize(4);
+      places.push_back(behind + "}");
+    }
     return call("  r.product(", places, ");");
   case PMRT_OP_KERNEL: {
     size_t kernel = static_cast<size_t>(&kernelOf(instruction) - role.kernels);

@@ -156,23 +156,30 @@ std::string attributeName(int attribute) {
   static const Constant table[] = {
       {cuda::CUBLASLT_MATMUL_DESC_TRANSA, "CUBLASLT_MATMUL_DESC_TRANSA"},
       {cuda::CUBLASLT_MATMUL_DESC_TRANSB, "CUBLASLT_MATMUL_DESC_TRANSB"},
-      {cuda::CUBLASLT_MATMUL_DESC_EPILOGUE, "CUBLASLT_MATMUL_DESC_EPILOGUE"}};
+      {cuda::CUBLASLT_MATMUL_DESC_EPILOGUE, "CUBLASLT_MATMUL_DESC_EPILOGUE"},
+      {cuda::CUBLASLT_MATMUL_DESC_BIAS_POINTER, "CUBLASLT_MATMUL_DESC_BIAS_POINTER"},
+      {cuda::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
+       "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER"},
+      {cuda::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD,
+       "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD"}};
   return nameIn(table, attribute, "cublasLtMatmulDescAttributes_t");
 }
 
-std::string attributeValue(int attribute, int32_t value) {
+std::string attributeValue(int attribute, int64_t value) {
   static const Constant operations[] = {{cuda::CUBLAS_OP_N, "CUBLAS_OP_N"},
                                         {cuda::CUBLAS_OP_T, "CUBLAS_OP_T"}};
   static const Constant epilogues[] = {
       {cuda::CUBLASLT_EPILOGUE_BIAS, "CUBLASLT_EPILOGUE_BIAS"},
       {cuda::CUBLASLT_EPILOGUE_GELU, "CUBLASLT_EPILOGUE_GELU"},
-      {cuda::CUBLASLT_EPILOGUE_GELU_BIAS, "CUBLASLT_EPILOGUE_GELU_BIAS"}};
+      {cuda::CUBLASLT_EPILOGUE_GELU_BIAS, "CUBLASLT_EPILOGUE_GELU_BIAS"},
+      {cuda::CUBLASLT_EPILOGUE_GELU_AUX, "CUBLASLT_EPILOGUE_GELU_AUX"},
+      {cuda::CUBLASLT_EPILOGUE_GELU_AUX_BIAS, "CUBLASLT_EPILOGUE_GELU_AUX_BIAS"}};
   switch (attribute) {
   case cuda::CUBLASLT_MATMUL_DESC_TRANSA:
   case cuda::CUBLASLT_MATMUL_DESC_TRANSB:
-    return nameIn(operations, value, "int32_t");
+    return nameIn(operations, static_cast<int>(value), "int32_t");
   case cuda::CUBLASLT_MATMUL_DESC_EPILOGUE:
-    return nameIn(epilogues, value, "int32_t");
+    return nameIn(epilogues, static_cast<int>(value), "int32_t");
   default:
     return cat(value);
   }

@@ -44,7 +44,7 @@ std::string quoted(const std::string &text);
 std::string dataTypeName(int type);       ///< cudaDataType
 std::string computeTypeName(int type);    ///< cublasComputeType_t
 std::string attributeName(int attribute); ///< cublasLtMatmulDescAttributes_t
-std::string attributeValue(int attribute, int32_t value);
+std::string attributeValue(int attribute, int64_t value);
 std::string ncclTypeName(int type);
 std::string ncclReductionName(int reduction);
 

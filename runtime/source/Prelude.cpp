@@ -92,20 +92,21 @@ struct Layout {
 };
 struct Attribute {
   cublasLtMatmulDescAttributes_t name;
-  int32_t value;
+  int64_t value;
+  size_t bytes; ///< of the value, from its low end
 };
 struct Offsets {
   uint64_t a, b, c; ///< bytes
 };
 struct ProductSpec {
-  cudaDataType_t type;
+  cudaDataType_t type, resultType; ///< of A and B, and of C
   cublasComputeType_t compute;
   cudaDataType_t scale;
   std::vector<Attribute> attributes;
   Layout first, second, result; ///< B, A and C of the program
   int32_t batch;
   double alpha, beta;
-  bool hasBias; ///< a fourth operand
+  std::vector<cublasLtMatmulDescAttributes_t> operands; ///< those behind C
   std::vector<Offsets> calls;
 };
 struct Product {
@@ -209,17 +210,16 @@ const char *const rankProductText = R"source(
   cublasLtHandle_t blas = nullptr;
   std::vector<Product> products;
 
-  /// C (+)= alpha A B, and the bias where there is one.
-  void product(int number, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias = 0,
-               int line = __builtin_LINE()) const {
+  /// C (+)= alpha A B; behind C come the bias, and what keeps GELU's argument.
+  void product(int number, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c,
+               const std::vector<CUdeviceptr> &behind = {}, int line = __builtin_LINE()) const {
     const Product &made = products[number];
     const ProductSpec &spec = made.spec;
     const float alpha = static_cast<float>(spec.alpha), beta = static_cast<float>(spec.beta);
     const bool isDouble = spec.scale == CUDA_R_64F;
-    if (spec.hasBias)
-      BLAS_AT(cublasLtMatmulDescSetAttribute(made.description,
-                                             CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias,
-                                             sizeof(bias)),
+    for (size_t i = 0; i < spec.operands.size() && !spec.calls.empty(); ++i)
+      BLAS_AT(cublasLtMatmulDescSetAttribute(made.description, spec.operands[i], &behind[i],
+                                             sizeof(behind[i])),
               line);
     for (const Offsets &offsets : spec.calls) {
       void *to = pointer(c + offsets.c);
@@ -284,9 +284,9 @@ void setUpDevice(Rank &r, int ordinal) {
 )source";
 
 const char *const setUpProductsText = R"source(
-void setUpLayout(cublasLtMatrixLayout_t &made, const ProductSpec &spec, const Layout &layout) {
-  BLAS(cublasLtMatrixLayoutCreate(&made, spec.type, layout.rows, layout.columns,
-                                  layout.leading));
+void setUpLayout(cublasLtMatrixLayout_t &made, cudaDataType_t type, const ProductSpec &spec,
+                 const Layout &layout) {
+  BLAS(cublasLtMatrixLayoutCreate(&made, type, layout.rows, layout.columns, layout.leading));
   if (spec.batch == 1)
     return;
   BLAS(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &spec.batch,
@@ -310,10 +310,14 @@ void setUpProducts(Rank &r) {
       BLAS(cublasLtMatmulDescCreate(&made.description, spec.compute, spec.scale));
       for (const Attribute &attribute : spec.attributes)
         BLAS(cublasLtMatmulDescSetAttribute(made.description, attribute.name,
-                                            &attribute.value, sizeof(attribute.value)));
-      setUpLayout(made.first, spec, spec.first);
-      setUpLayout(made.second, spec, spec.second);
-      setUpLayout(made.result, spec, spec.result);
+                                            &attribute.value, attribute.bytes));
+      // The heuristic looks at their alignment, which is that of the arena.
+      for (cublasLtMatmulDescAttributes_t operand : spec.operands)
+        BLAS(cublasLtMatmulDescSetAttribute(made.description, operand, &r.arena,
+                                            sizeof(r.arena)));
+      setUpLayout(made.first, spec.type, spec, spec.first);
+      setUpLayout(made.second, spec.type, spec, spec.second);
+      setUpLayout(made.result, spec.resultType, spec, spec.result);
       int count = 0;
       BLAS(cublasLtMatmulAlgoGetHeuristic(r.blas, made.description, made.first, made.second,
                                           made.result, made.result, preference, 1,

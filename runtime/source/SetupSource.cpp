@@ -213,9 +213,6 @@ std::string RoleSource::productSpecs() const {
   std::string text = "\nstd::vector<ProductSpec> productSpecs() {\n  return {\n";
   for (size_t i = 0; i < products.size(); ++i) {
     const cuda::ProductForm &form = products[i].form;
-    if (form.resultType != form.type || form.pointers.size() > 1)
-      fail("a product of half precision to float32, or one that keeps GELU's argument, "
-           "has no source; give -o without --emit=cpp, for a bundle");
     auto layout = [](const cuda::ProductForm::Layout &own) {
       return cat("{", own.rows, ", ", own.columns, ", ", own.leading, ", ", own.stride,
                  "}");
@@ -223,11 +220,16 @@ std::string RoleSource::productSpecs() const {
     std::vector<std::string> attributes, calls;
     for (const cuda::ProductForm::Attribute &attribute : form.attributes)
       attributes.push_back(cat("{", attributeName(attribute.name), ", ",
-                               attributeValue(attribute.name, attribute.value), "}"));
-    auto size = static_cast<int64_t>(dtypeSize(products[i].gemm.dtype));
+                               attributeValue(attribute.name, attribute.value), ", ",
+                               attribute.bytes, "}"));
+    std::vector<std::string> operands;
+    for (int pointer : form.pointers)
+      operands.push_back(attributeName(pointer));
+    auto size = static_cast<int64_t>(dtypeSize(products[i].gemm.dtype)),
+         resultSize = static_cast<int64_t>(dtypeSize(products[i].gemm.result_dtype));
     for (const cuda::ProductShape::Call &one : form.shape.calls)
       calls.push_back(
-          cat("{", one.a * size, ", ", one.b * size, ", ", one.c * size, "}"));
+          cat("{", one.a * size, ", ", one.b * size, ", ", one.c * resultSize, "}"));
     auto list = [](const std::vector<std::string> &entries) {
       std::string all;
       for (const std::string &entry : entries)
@@ -236,11 +238,12 @@ std::string RoleSource::productSpecs() const {
     };
     text += cat("      // ", i, ": ", productText(products[i].gemm), "\n");
     text += call("      {",
-                 {dataTypeName(form.type), computeTypeName(form.compute),
+                 {dataTypeName(form.type), dataTypeName(form.resultType),
+                  computeTypeName(form.compute),
                   dataTypeName(form.scale), list(attributes), layout(form.first),
                   layout(form.second), layout(form.result), cat(form.shape.batch),
                   realText(form.alpha), realText(form.beta),
-                  form.pointers.empty() ? "false" : "true", list(calls)},
+                  list(operands), list(calls)},
                  "},");
   }
   return text + "  };\n}\n";
