@@ -397,21 +397,28 @@ bool Matcher::checkTouched() {
     const Call &launch = callOf(op);
     const uint64_t *parameters = trace.numbers.data() + launch.parameters.first;
     uint32_t operands = program.operandsOf(expected);
-    Range coordinates{parameters[operands],
-                      parameters[operands] + 8 * program.role.num_axes};
-    Range scratch{parameters[operands + 1],
-                  parameters[operands + 1] +
-                      program.kernelOf(expected).scratch_bytes};
-    auto isInside = [](const Range &a, const Range &b) {
-      return a.begin >= b.begin && a.end <= b.end;
-    };
     for (bool writes : {false, true}) {
+      std::vector<Range> allowed = {
+          {parameters[operands + 1],
+           parameters[operands + 1] + program.kernelOf(expected).scratch_bytes}};
+      if (!writes)
+        allowed.push_back({parameters[operands],
+                           parameters[operands] + 8 * program.role.num_axes});
+      for (uint32_t o = 0; o < operands; ++o)
+        if (Access access = program.accessOf(expected, o);
+            writes ? access.writes : access.reads)
+          allowed.push_back({result.base + access.begin, result.base + access.end});
+      std::sort(allowed.begin(), allowed.end(),
+                [](const Range &a, const Range &b) { return a.begin < b.begin; });
       const Slice &slice = writes ? call.writes : call.reads;
       for (uint32_t i = 0; i < slice.count; ++i) {
         const Range &range = ranges(slice)[i];
-        if (isIn(range, expected, !writes, writes) ||
-            isInside(range, scratch) ||
-            (!writes && isInside(range, coordinates)))
+        // It may run over operands that lie side by side.
+        uint64_t at = range.begin;
+        for (const Range &own : allowed)
+          if (own.begin <= at)
+            at = std::max(at, own.end);
+        if (at >= range.end)
           continue;
         return refuse(op, " of '", trace.text(launch), "' has ",
                       writes ? "written" : "read", " bytes [", range.begin,

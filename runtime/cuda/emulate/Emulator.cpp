@@ -321,13 +321,18 @@ private:
     if (address % bytes)
       wrong("touches " + std::to_string(bytes) + " bytes at an address that is "
             "not aligned to them", line);
+    auto found = [&] {
+      if (launch.touched)
+        launch.touched->add(address, bytes, isWrite);
+      return reinterpret_cast<unsigned char *>(address);
+    };
     if (lastRange < launch.parameters.size() &&
         isIn(launch.parameters[lastRange]))
-      return reinterpret_cast<unsigned char *>(address);
+      return found();
     for (size_t i = 0; i < launch.parameters.size(); ++i)
       if (isIn(launch.parameters[i])) {
         lastRange = i;
-        return reinterpret_cast<unsigned char *>(address);
+        return found();
       }
     for (const auto &table : tables) {
       uint64_t start = reinterpret_cast<uint64_t>(table.data());

@@ -12,6 +12,8 @@
 #ifndef PMRT_CUDA_EMULATE_EMULATOR_H
 #define PMRT_CUDA_EMULATE_EMULATOR_H
 
+#include "cuda/emulate/Touched.h"
+
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -31,6 +33,8 @@ struct Launch {
   std::vector<Range> parameters;
   /// The threads of a warp and the blocks run from the last one down.
   bool isReversed = false;
+  /// Takes what is read and written of the parameters' memory, where it is set.
+  Touched *touched = nullptr;
 };
 
 class Emulator {

@@ -320,7 +320,18 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
     call.done();
     body = [launched, image = function->image, name = function->name, who = &call.who,
             line = call.line] {
-      std::string problem = image->emulator->run(name, launched);
+      pmrt::ptx::Launch own = launched;
+      pmrt::ptx::Touched touched;
+      if (who->trace.isOn())
+        own.touched = &touched;
+      std::string problem = image->emulator->run(name, own);
+      if (who->trace.isOn()) {
+        Object object(true);
+        object.add("touched", line)
+            .add("reads", touched.ranges(false))
+            .add("writes", touched.ranges(true));
+        who->trace.write(object.text());
+      }
       if (problem.empty())
         return CUDA_SUCCESS;
       complain(*who, line, problem);
