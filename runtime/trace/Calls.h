@@ -98,9 +98,9 @@ struct Call {
   uint64_t handle = 0;  ///< event, communicator, module, graph
   uint64_t other = 0;   ///< function, executable, parent
   uint64_t address = 0; ///< also the host's
-  uint64_t count = 0;   ///< elements, bytes, a value
+  uint64_t count = 0;   ///< elements, bytes, a value; blocks of a launch
   int64_t peer = 0;     ///< also rank, colour
-  int64_t key = 0;      ///< also ranks
+  int64_t key = 0;      ///< also ranks; threads of a launch
   uint64_t group = 0;   ///< 0: none; of a touched launch its line
   uint64_t work = 0;    ///< of a product m * n * k * batch
   /// `parameters`: a kernel's, or address and bytes of a workspace.

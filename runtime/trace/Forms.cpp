@@ -7,12 +7,12 @@
 namespace pipemesh::trace {
 
 const char *const fieldNames[numFields] = {
-    "address",  "batch", "bytes",      "call",      "captured", "color",
+    "address",  "batch", "blocks", "bytes",      "call",      "captured", "color",
     "comm",     "count", "device",     "error",     "event",    "executable",
     "function", "graph", "group",      "host",      "id",       "k",
     "kernel",   "key",   "kind",       "m",         "mode",     "module",
     "n",        "name",  "parameters", "parent",    "peer",     "rank",
-    "ranks",    "reads", "reduction",  "result",    "stream",   "touched",
+    "ranks",    "reads", "reduction",  "result",    "stream",   "threads",  "touched",
     "trace",    "type",  "value",      "workspace", "writes"};
 
 static const std::unordered_map<std::string_view, Form> &forms() {
@@ -33,7 +33,7 @@ static const std::unordered_map<std::string_view, Form> &forms() {
       {"cuModuleLoadData", {Kind::ModuleLoad, all(Module)}},
       {"cuModuleGetFunction",
        {Kind::ModuleFunction, all(Module, Function, Name)}},
-      {"cuLaunchKernel", {Kind::Launch, all(Stream, Kernel, Parameters)}},
+      {"cuLaunchKernel", {Kind::Launch, all(Stream, Kernel, Parameters, Blocks, Threads)}},
       {"cuMemcpyHtoD_v2", {Kind::Copy, all(Writes)}},
       {"cuMemcpyDtoH_v2", {Kind::Copy, all(Reads)}},
       {"cuMemcpyHtoDAsync_v2", {Kind::Copy, all(Stream, Writes)}},

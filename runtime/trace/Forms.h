@@ -10,6 +10,7 @@ namespace pipemesh::trace {
 enum Field : uint8_t {
   Address,
   Batch,
+  Blocks,
   Bytes,
   CallName,
   Captured,
@@ -43,6 +44,7 @@ enum Field : uint8_t {
   Reduction,
   Result,
   Stream,
+  Threads,
   TouchedField,
   TraceVersion,
   TypeField,

@@ -103,6 +103,14 @@ bool Matcher::launch(uint32_t op, uint32_t head) {
     return refuse(op, " has ", call.parameters.count, " parameters, but the ",
                   program.describe(head), " has ", operands,
                   " operands, coordinates and scratch");
+  if (program.role.device) {
+    const pmrt_launch &shape =
+        program.role.device->launches[&kernel - program.role.kernels];
+    if (call.count != shape.blocks || call.key != int64_t(shape.threads))
+      return refuse(op, " of '", kernel.name, "' is launched on ", call.count,
+                    " blocks of ", call.key, " threads, but the bundle says ",
+                    shape.blocks, " of ", shape.threads);
+  }
   for (uint32_t i = 0; i < operands; ++i) {
     Access access = program.accessOf(head, i);
     if (access.begin == access.end)

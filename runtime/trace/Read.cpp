@@ -377,6 +377,10 @@ Call Reader::toCall(const Form &form) {
     call.peer = static_cast<int64_t>(get(Peer));
   }
   switch (form.kind) {
+  case Kind::Launch:
+    call.count = get(Blocks);
+    call.key = static_cast<int64_t>(get(Threads));
+    break;
   case Kind::MemAlloc:
     call.count = get(Bytes);
     break;

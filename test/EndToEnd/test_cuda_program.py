@@ -264,6 +264,18 @@ class CudaProgram(harness.EndToEndTest):
             layers = json.load(file)["n_layer"]
         kinds = [call["epilogue"] for call in self.called("cublasLtMatmul")]
         self.assertEqual(kinds.count(164), layers)  # CUBLASLT_EPILOGUE_GELU_AUX_BIAS
+        # A kernel on other blocks than the bundle's is refused.
+        path = os.path.join(self.calls, "rank-0.jsonl")
+        with open(path) as file:
+            lines = [json.loads(line) for line in file]
+        launch = next(line for line in lines if line.get("call") == "cuLaunchKernel")
+        launch["blocks"] += 1
+        with open(path, "w") as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines)
+        result = harness.execute("pmcheck", "trace", self.calls, f"--bundle={bundle}")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(f"is launched on {launch['blocks']} blocks", result.stderr +
+                      result.stdout)
 
     @unittest.skipIf(GPU, "algorithms are those of the stand-in")
     def test_algorithms_are_kept(self):
