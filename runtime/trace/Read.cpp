@@ -351,6 +351,14 @@ void Reader::takeWorkspace(Call &call) {
 }
 
 Call Reader::toCall(const Form &form) {
+  // A GPU may have no use for machine code; another image follows.
+  constexpr uint64_t noBinary = 209;
+  if (form.kind == Kind::ModuleLoad && get(Result) == noBinary) {
+    Call call;
+    call.line = line;
+    call.symbol = nameOf(callName);
+    return call;
+  }
   if (uint64_t missing = form.needs & ~present)
     wrong(callName, " has no '", fieldNames[__builtin_ctzll(missing)], "'");
   Call call;

@@ -108,3 +108,19 @@ func.func @second(%y: tensor<64xf32>) -> tensor<64xf32> {
   %r = stablehlo.tanh %y : tensor<64xf32>
   return %r : tensor<64xf32>
 }
+
+// -----
+
+// In half precision rows are extended as they are read; tiles, sums and the logarithms
+// are float32, and results are rounded as they are stored.
+// CHECK-LABEL: llvm.mlir.global internal @attention_2x20x4x16_0_shared_0() {{.*}} x f32>
+// CHECK: gpu.func @attention_2x20x4x16_0
+// CHECK: %[[QUERY:.*]] = llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<4xbf16>
+// CHECK: arith.extf %[[QUERY]] : vector<4xbf16> to vector<4xf32>
+// CHECK: %[[RESULT:.*]] = arith.truncf %{{.*}} : vector<4xf32> to vector<4xbf16>
+// CHECK: llvm.store %[[RESULT]], %{{.*}} {alignment = 8 : i64} : vector<4xbf16>, !llvm.ptr<1>
+// CHECK: llvm.store %{{.*}} : f32, !llvm.ptr<1>
+func.func @attention_in_half_precision(%q: tensor<2x20x4x16xbf16>, %k: tensor<2x20x2x16xbf16>, %v: tensor<2x20x2x16xbf16>) -> tensor<2x20x4x16xbf16> {
+  %o, %lse = pm.attention %q, %k, %v scale 0.25 causal : tensor<2x20x4x16xbf16>, tensor<2x20x2x16xbf16> -> tensor<2x4x20xf32>
+  return %o : tensor<2x20x4x16xbf16>
+}

@@ -69,6 +69,24 @@ TEST_P(CudaEmulator, ABarrierOrdersWhatThreadsWrote) {
     EXPECT_EQ(words[i], 63 - i);
 }
 
+TEST_P(CudaEmulator, PairsOfBrainFloatsAreRoundedToEvenAndReadBack) {
+  // Thread i holds 256 + i, of which bfloat16 has every second one, and 1.
+  EXPECT_EQ(run(R"(
+	ld.global.b32 %r1, [%rd1];
+	add.s32 %r1, %r1, 256;
+	cvt.rn.f32.s32 %r2, %r1;
+	mov.b32 %r3, 0f3F800000;
+	cvt.rn.bf16x2.f32 %r4, %r2, %r3;
+	and.b32 %r5, %r4, -65536;
+	shl.b32 %r6, %r4, 16;
+	add.rn.f32 %r7, %r5, %r6;
+	cvt.rzi.s32.f32 %r7, %r7;
+	st.global.b32 [%rd1], %r7;)"),
+            "");
+  for (int i = 0; i < 64; ++i)
+    EXPECT_EQ(words[i], 257 + i + (i % 4 == 3) - (i % 4 == 1)) << i;
+}
+
 TEST_P(CudaEmulator, NarrowNumbersKeepTheirSign) {
   EXPECT_EQ(run(R"(
 	ld.global.b32 %r1, [%rd1];

@@ -35,6 +35,17 @@ TEST(ValidTraces, OfAllAxesAreProved) {
                    std::string(schedule) + " " + std::to_string(seed));
 }
 
+TEST(ValidTraces, OfMachineCodeThatTheGpuDoesNotTakeAreProved) {
+  SampleProgram program(pipeline("1f1b", 1, 1, 2));
+  MadeTrace made(program);
+  made.insert(0, made.find(0, "cuModuleLoadData"),
+              {{"call", "cuModuleLoadData"},
+               {"kind", "cubin"},
+               {"bytes", 100},
+               {"result", 209}});
+  EXPECT_EQ(made.refusals(), "");
+}
+
 TEST(ValidTraces, OfStartedCollectivesAreProved) {
   for (uint32_t seed = 0; seed < 4; ++seed) {
     SampleOptions sample = pipeline("1f1b", 2, 1, 4, seed);
