@@ -276,14 +276,19 @@ static void fuse(stablehlo::DotGeneralOp dot, const Epilogue &epilogue) {
   if (kept)
     sum.replaceAllUsesWith(kept);
   // From the sum back to the product.
-  for (Operation *op = sum.getDefiningOp(); op && op->use_empty();) {
-    Operation *source = nullptr;
+  SmallVector<Operation *> dead = {sum.getDefiningOp()};
+  while (!dead.empty()) {
+    Operation *op = dead.pop_back_val();
+    if (!op || !op->use_empty())
+      continue;
+    llvm::SmallSetVector<Operation *, 2> sources;
     for (Value operand : op->getOperands())
       if (operand == dot.getResult() ||
-          isa_and_present<stablehlo::ReshapeOp>(operand.getDefiningOp()))
-        source = operand.getDefiningOp();
+          isa_and_present<stablehlo::ReshapeOp, stablehlo::BroadcastInDimOp>(
+              operand.getDefiningOp()))
+        sources.insert(operand.getDefiningOp());
     op->erase();
-    op = source;
+    llvm::append_range(dead, sources);
   }
 }
 
