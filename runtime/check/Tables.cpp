@@ -303,12 +303,15 @@ void RoleCheck::checkAccess(const pmrt_instruction &instruction) const {
   constexpr uint32_t reads = PMRT_READ, writes = PMRT_WRITE, both = reads | writes;
   std::vector<uint32_t> wanted;
   switch (instruction.opcode) {
-  case PMRT_OP_GEMM:
-    wanted = {reads, reads,
-              static_cast<const pmrt_gemm *>(instruction.descriptor)->accumulate
-                  ? both
-                  : writes};
+  case PMRT_OP_GEMM: {
+    const auto &gemm = *static_cast<const pmrt_gemm *>(instruction.descriptor);
+    wanted = {reads, reads, gemm.accumulate ? both : writes};
+    if (gemm.epilogue & PMRT_EPILOGUE_BIAS)
+      wanted.push_back(reads);
+    if (gemm.epilogue & PMRT_EPILOGUE_BEFORE)
+      wanted.push_back(writes);
     break;
+  }
   case PMRT_OP_ATTENTION: {
     bool isGradient =
         static_cast<const pmrt_attention *>(instruction.descriptor)->gradient;
@@ -414,10 +417,7 @@ void RoleCheck::checkGemm(const pmrt_instruction &instruction) const {
     here("tables", "has the unknown epilogue ", gemm.epilogue);
   bool hasBias = gemm.epilogue & PMRT_EPILOGUE_BIAS;
   bool keepsBefore = gemm.epilogue & PMRT_EPILOGUE_BEFORE;
-  uint32_t operands = 3u + hasBias + keepsBefore;
-  if (instruction.num_operands != operands)
-    here("tables", "has ", instruction.num_operands, " operands, not ",
-         operands);
+  uint32_t operands = instruction.num_operands; // checkAccess has counted them
   if (keepsBefore && !(gemm.epilogue & PMRT_EPILOGUE_GELU))
     here("tables", "keeps the argument of GELU, which it does not compute");
   if (keepsBefore && gemm.ldc % 8)
