@@ -87,7 +87,7 @@ bool isHarmless(std::string_view name) {
         "cuMemGetInfo", "cuMemHostGetDevicePointer", "cuModuleUnload",
         "cuGraphExecDestroy", "cuGraphDestroy", "cublasLtCreate",
         "cublasLtDestroy", "cublasLtMatmulDesc", "cublasLtMatmulPreference",
-        "cublasLtMatmulAlgo", "cublasLtMatrixLayout", "cudnnCreate",
+        "cublasLtMatmulAlgo", "cublasLtMatrixLayout", "cublasLtGet", "cudnnCreate",
         "cudnnDestroy", "cudnnSetStream", "cudnnGet", "cudnnBackendCreate",
         "cudnnBackendDestroy", "cudnnBackendFinalize", "cudnnBackendSet",
         "cudnnBackendGet", "ncclGet"})
