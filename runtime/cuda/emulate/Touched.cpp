@@ -11,7 +11,11 @@ void Touched::add(uint64_t address, size_t bytes, bool isWrite) {
       last = &pieces[number];
       lastNumber = number;
     }
-    (isWrite ? last->written : last->read).set(at % pieceBytes);
+    size_t i = at % pieceBytes;
+    if (isWrite)
+      last->written.set(i);
+    else if (!last->written[i])
+      last->read.set(i);
   }
 }
 

@@ -13,7 +13,8 @@
 namespace pmrt::ptx {
 
 /// Global memory, byte by byte, in pieces of which only those are kept that something
-/// touches.
+/// touches. What a kernel has written itself before it reads it is not read: in another
+/// order of blocks it would be.
 class Touched {
 public:
   void add(uint64_t address, size_t bytes, bool isWrite);

@@ -314,6 +314,8 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
   if (call.fails())
     return call.failed();
   call.done();
+  // The process may end without more ado.
+  call.who.trace.flush();
   standin::abort(comm);
   return ncclSuccess;
 }
