@@ -15,6 +15,7 @@ import sys
 import unittest
 
 import harness
+import tensor_file
 
 LONG = bool(os.environ.get("PIPEMESH_LONG_TESTS"))
 LIBRARIES = os.path.join(harness.BUILD, "lib", "cuda-standin")
@@ -157,6 +158,21 @@ class CudaSource(harness.EndToEndTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         return [step["loss"] for step in harness.read_metrics(metrics)]
 
+    def build_objects(self, compiler, sources):
+        objects = [source[:-4] + ".so" for source in sources]
+        for source, made in zip(sources, objects):
+            build(compiler, *WARNINGS, f"-I{HEADERS}", f"-I{harness.ROOT}/runtime",
+                  "-shared", "-fPIC", "-Dmain=role_main", source, "-o", made, *LINK)
+        return objects
+
+    def run_roles(self, objects, calls, mode, *options):
+        """Runs a rank of each object; returns what they print."""
+        result = subprocess.run([sys.executable, RUN_ROLES, *objects, "--", *options],
+                                env=self.environment(calls, mode), capture_output=True,
+                                text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
     def ranks(self, sources, objects):
         """The shared object of each rank, by what the sources say of their ranks."""
         by_rank = {}
@@ -190,23 +206,42 @@ class CudaSource(harness.EndToEndTest):
                                    f"--save-state={state}")
                 sources = sources_of(folder)
                 for compiler in compilers():
-                    objects = [source[:-4] + ".so" for source in sources]
-                    for source, made in zip(sources, objects):
-                        build(compiler, *WARNINGS, f"-I{HEADERS}",
-                              f"-I{harness.ROOT}/runtime", "-shared", "-fPIC",
-                              "-Dmain=role_main", source, "-o", made, *LINK)
+                    objects = self.build_objects(compiler, sources)
                     ranks = self.ranks(sources, objects)
                     id_file = os.path.join(folder, f"{compiler}.id")
-                    result = subprocess.run(
-                        [sys.executable, RUN_ROLES, *ranks, "--", f"--steps={steps}",
-                         f"--state={state}", f"--id-file={id_file}"],
-                        env=self.environment(ours, mode), capture_output=True, text=True)
-                    self.assertEqual(result.returncode, 0, result.stderr)
-                    losses = re.findall(r"^step \d+: loss (\S+)$", result.stdout,
-                                        re.MULTILINE)
+                    output = self.run_roles(ranks, ours, mode, f"--steps={steps}",
+                                            f"--state={state}", f"--id-file={id_file}")
+                    losses = re.findall(r"^step \d+: loss (\S+)$", output, re.MULTILINE)
                     self.assertEqual(losses, [f"{loss:.9g}" for loss in right])
                     self.assert_same_calls(ours, theirs, len(ranks), steps)
                     harness.succeed("pmcheck", "trace", ours, f"--bundle={bundle}")
+
+    def test_members_of_an_exchange_have_calls_of_their_own(self):
+        # Short last blocks that go from one dimension to another, and parts that move.
+        for name, text in (("all-to-all", MOVE), ("permute", SHIFT)):
+            with self.subTest(name):
+                module, inputs = self.path(f"{name}.mlir"), self.path("in.safetensors")
+                folder, bundle = self.path(f"{name}-sources"), self.path(name)
+                with open(module, "w") as file:
+                    file.write(text)
+                tensor_file.write(inputs, [("arg0", "F32", [8, 12], bytes(4 * 96))])
+                for out, options in ((folder, ["--emit=cpp"]), (bundle, [])):
+                    harness.succeed("pmc", module, "--backend=cuda", "-o", out, *options)
+                ours, theirs = self.path("ours"), self.path("theirs")
+                result = subprocess.run(
+                    [harness.tool("pmrun"), bundle, f"--inputs={inputs}",
+                     f"--outputs={self.path('out.safetensors')}", "--quiet"],
+                    env=self.environment(theirs, "record"), capture_output=True,
+                    text=True)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                source = os.path.join(folder, "role-0.cpp")
+                with open(source) as file:
+                    self.assertIn("switch (r.member(", file.read())
+                self.build_objects(compilers()[0], [source])
+                self.run_roles([source[:-4] + ".so"] * 4, ours, "record",
+                               f"--id-file={folder}.id")
+                self.assert_same_calls(ours, theirs, 4, 1)
+                harness.succeed("pmcheck", "trace", ours, f"--bundle={bundle}")
 
     def test_processes_run_what_was_built(self):
         folder, bundle = self.compile("llama", "pp=2,mb=2")
@@ -282,6 +317,23 @@ class CudaSource(harness.EndToEndTest):
                           "-c", source, "-o", source[:-4] + ".o")
 
 
+MOVE = """
+pm.mesh @mesh = [<"d", spatial = 4>]
+func.func @main(%x: tensor<8x12xf32> {pm.sharding = #pm.sharding<@mesh, [{"d"}, {}]>})
+    -> (tensor<8x12xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {"d"}]>}) {
+  %y = stablehlo.add %x, %x : tensor<8x12xf32>
+  return %y : tensor<8x12xf32>
+}
+"""
+SHIFT = """
+pm.mesh @mesh = [<"d", spatial = 4>]
+func.func @main(%x: tensor<8x12xf32> {pm.sharding = #pm.sharding<@mesh, [{"d"}, {}]>})
+    -> (tensor<2x4x12xf32> {pm.sharding = #pm.sharding<@mesh, [{}, {"d"}, {}]>}) {
+  %r = stablehlo.reshape %x : (tensor<8x12xf32>) -> tensor<2x4x12xf32>
+  %y = stablehlo.add %r, %r : tensor<2x4x12xf32>
+  return %y : tensor<2x4x12xf32>
+}
+"""
 LOOP = """
 func.func @main(%x: tensor<4xf32>, %n: tensor<i32>) -> tensor<4xf32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
