@@ -67,6 +67,9 @@ void RoleSource::findBodies() {
                             "setUpRanks", "tearDown", "finish", "load", "save", "parse",
                             "pointer", "fail", "exchangeId", "ranks", "isUsed"})
     names.unique(taken);
+  for (const auto *taken : {&streamNames, &divisionNames})
+    for (const std::string &name : *taken)
+      names.unique(name);
   for (size_t i = 1; i < launches.size();) {
     const cuda::Launch &first = launches[i];
     const pmrt_action &action = role.actions[first.action];

@@ -339,7 +339,10 @@ void Reader::readObject() {
 }
 
 Call Reader::toCall(const Form &form) {
-  if (uint64_t missing = form.needs & ~present)
+  uint64_t missing = form.needs & ~present;
+  if (form.kind == Kind::ModuleLoad && get(Result) != 0)
+    missing &= ~bit(Module);
+  if (missing)
     wrong(callName, " has no '", fieldNames[__builtin_ctzll(missing)], "'");
   Call call;
   call.kind = form.kind;
