@@ -10,7 +10,8 @@ namespace pipemesh::cuda {
 
 using runtime::fail;
 
-ProductShape::ProductShape(const pmrt_gemm &gemm) : m(gemm.m), n(gemm.n), k(gemm.k) {
+ProductShape::ProductShape(const pmrt_gemm &gemm)
+    : m(gemm.m), n(gemm.n), k(gemm.k) {
   struct Dim {
     int64_t size, a, b, c;
   };
@@ -19,8 +20,8 @@ ProductShape::ProductShape(const pmrt_gemm &gemm) : m(gemm.m), n(gemm.n), k(gemm
   for (int d = 0; d < PMRT_MAX_BATCH_DIMS; ++d) {
     isEmpty |= gemm.batch[d] == 0;
     if (gemm.batch[d] != 1)
-      dims.push_back(
-          {gemm.batch[d], gemm.stride_a[d], gemm.stride_b[d], gemm.stride_c[d]});
+      dims.push_back({gemm.batch[d], gemm.stride_a[d], gemm.stride_b[d],
+                      gemm.stride_c[d]});
   }
   if (isEmpty)
     return;
@@ -50,7 +51,8 @@ ProductShape::ProductShape(const pmrt_gemm &gemm) : m(gemm.m), n(gemm.n), k(gemm
     std::vector<Call> all;
     for (const Call &call : calls)
       for (int64_t i = 0; i < dim.size; ++i)
-        all.push_back({call.a + i * dim.a, call.b + i * dim.b, call.c + i * dim.c});
+        all.push_back(
+            {call.a + i * dim.a, call.b + i * dim.b, call.c + i * dim.c});
     calls = std::move(all);
   }
 }
@@ -78,29 +80,32 @@ static int computeType(uint32_t dtype, const ProductOptions &options) {
 }
 
 ProductForm::ProductForm(const pmrt_gemm &gemm, const ProductOptions &options)
-    : shape(gemm), type(shape.calls.empty() ? CUDA_R_32F : cudaType(gemm.dtype)),
+    : shape(gemm),
+      type(shape.calls.empty() ? CUDA_R_32F : cudaType(gemm.dtype)),
       compute(computeType(gemm.dtype, options)),
-      scale(gemm.dtype == PMRT_F64 ? CUDA_R_64F : CUDA_R_32F), alpha(gemm.alpha),
-      beta(gemm.accumulate ? 1 : 0), hasBias(gemm.epilogue & PMRT_EPILOGUE_BIAS) {
+      scale(gemm.dtype == PMRT_F64 ? CUDA_R_64F : CUDA_R_32F),
+      alpha(gemm.alpha), beta(gemm.accumulate ? 1 : 0),
+      hasBias(gemm.epilogue & PMRT_EPILOGUE_BIAS) {
   attributes.push_back(
       {CUBLASLT_MATMUL_DESC_TRANSA, gemm.trans_b ? CUBLAS_OP_T : CUBLAS_OP_N});
   attributes.push_back(
       {CUBLASLT_MATMUL_DESC_TRANSB, gemm.trans_a ? CUBLAS_OP_T : CUBLAS_OP_N});
   if (gemm.epilogue)
-    attributes.push_back({CUBLASLT_MATMUL_DESC_EPILOGUE,
-                          gemm.epilogue == PMRT_EPILOGUE_BIAS ? CUBLASLT_EPILOGUE_BIAS
-                          : gemm.epilogue == PMRT_EPILOGUE_GELU
-                              ? CUBLASLT_EPILOGUE_GELU
-                              : CUBLASLT_EPILOGUE_GELU_BIAS});
-  auto layout = [](int64_t rows, int64_t columns, int64_t leading, int64_t stride) {
+    attributes.push_back(
+        {CUBLASLT_MATMUL_DESC_EPILOGUE,
+         gemm.epilogue == PMRT_EPILOGUE_BIAS   ? CUBLASLT_EPILOGUE_BIAS
+         : gemm.epilogue == PMRT_EPILOGUE_GELU ? CUBLASLT_EPILOGUE_GELU
+                                               : CUBLASLT_EPILOGUE_GELU_BIAS});
+  auto layout = [](int64_t rows, int64_t columns, int64_t leading,
+                   int64_t stride) {
     // Of one row or column the distance does not matter, and may be anything.
     return Layout{static_cast<uint64_t>(rows), static_cast<uint64_t>(columns),
                   std::max(leading, rows), stride};
   };
-  first = layout(gemm.trans_b ? shape.k : shape.n, gemm.trans_b ? shape.n : shape.k,
-                 gemm.ldb, shape.strideB);
-  second = layout(gemm.trans_a ? shape.m : shape.k, gemm.trans_a ? shape.k : shape.m,
-                  gemm.lda, shape.strideA);
+  first = layout(gemm.trans_b ? shape.k : shape.n,
+                 gemm.trans_b ? shape.n : shape.k, gemm.ldb, shape.strideB);
+  second = layout(gemm.trans_a ? shape.m : shape.k,
+                  gemm.trans_a ? shape.k : shape.m, gemm.lda, shape.strideA);
   result = layout(shape.n, shape.m, gemm.ldc, shape.strideC);
 }
 

@@ -13,18 +13,20 @@ Product::Product(const Libraries &libraries, cublasLtHandle_t handle,
       elementBytes(static_cast<int64_t>(runtime::dtypeSize(gemm.dtype))) {
   if (form.shape.calls.empty())
     return;
-  libraries.checkBlas(
-      libraries.cublasLtMatmulDescCreate(&description, form.compute, form.scale),
-      "cublasLtMatmulDescCreate");
+  libraries.checkBlas(libraries.cublasLtMatmulDescCreate(
+                          &description, form.compute, form.scale),
+                      "cublasLtMatmulDescCreate");
   for (const ProductForm::Attribute &attribute : form.attributes)
     libraries.checkBlas(libraries.cublasLtMatmulDescSetAttribute(
                             description, attribute.name, &attribute.value,
                             sizeof(attribute.value)),
                         "cublasLtMatmulDescSetAttribute");
-  auto layout = [&](cublasLtMatrixLayout_t &made, const ProductForm::Layout &own) {
-    libraries.checkBlas(libraries.cublasLtMatrixLayoutCreate(
-                            &made, form.type, own.rows, own.columns, own.leading),
-                        "cublasLtMatrixLayoutCreate");
+  auto layout = [&](cublasLtMatrixLayout_t &made,
+                    const ProductForm::Layout &own) {
+    libraries.checkBlas(
+        libraries.cublasLtMatrixLayoutCreate(&made, form.type, own.rows,
+                                             own.columns, own.leading),
+        "cublasLtMatrixLayoutCreate");
     if (form.shape.batch == 1)
       return;
     auto count = static_cast<int32_t>(form.shape.batch);
@@ -73,13 +75,16 @@ Product::~Product() {
 void Product::launch(const CUdeviceptr *operands, CUdeviceptr workspace,
                      CUstream stream) const {
   auto at = [&](int operand, int64_t offset) {
-    return reinterpret_cast<void *>(operands[operand] +
-                                    static_cast<CUdeviceptr>(offset * elementBytes));
+    return reinterpret_cast<void *>(
+        operands[operand] + static_cast<CUdeviceptr>(offset * elementBytes));
   };
-  float single[2] = {static_cast<float>(form.alpha), static_cast<float>(form.beta)};
+  float single[2] = {static_cast<float>(form.alpha),
+                     static_cast<float>(form.beta)};
   bool isDouble = form.scale == CUDA_R_64F;
-  const void *alpha = isDouble ? static_cast<const void *>(&form.alpha) : &single[0];
-  const void *beta = isDouble ? static_cast<const void *>(&form.beta) : &single[1];
+  const void *alpha =
+      isDouble ? static_cast<const void *>(&form.alpha) : &single[0];
+  const void *beta =
+      isDouble ? static_cast<const void *>(&form.beta) : &single[1];
   if (form.hasBias) {
     void *bias = at(3, 0);
     libraries.checkBlas(
