@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import harness
@@ -59,7 +60,8 @@ def build(compiler, *arguments):
 
 
 def sources_of(folder):
-    names = sorted(os.listdir(folder), key=lambda name: int(name[5:-4]))
+    names = [name for name in os.listdir(folder) if name.endswith(".cpp")]
+    names.sort(key=lambda name: int(name[5:-4]))
     return [os.path.join(folder, name) for name in names]
 
 
@@ -130,18 +132,26 @@ class Calls:
 
 
 class CudaSource(harness.EndToEndTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.kept = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.kept.cleanup)
+        cls.compiled = {}
+
     def compile(self, model, strategy):
-        """The sources of a model and its bundle."""
+        """The sources of a model and its bundle, which all tests share."""
         self.reference = harness.Reference(model)
         self.data = self.reference.write_data(self.path("data.safetensors"))
-        both = []
-        for out, options in (("sources", ["--emit=cpp"]), ("bundle", [])):
-            path = self.path(f"{out}-{model}-{strategy}")
-            shutil.rmtree(path, ignore_errors=True)
-            both.append(harness.compile_bundle(
-                self.reference.directory, path, strategy, harness.clipped_recipe(),
-                options=["--backend=cuda", *options]))
-        return both
+        if (model, strategy) not in self.compiled:
+            both = []
+            for out, options in (("sources", ["--emit=cpp"]), ("bundle", [])):
+                path = os.path.join(self.kept.name, f"{out}-{model}-{strategy}")
+                both.append(harness.compile_bundle(
+                    self.reference.directory, path, strategy, harness.clipped_recipe(),
+                    options=["--backend=cuda", *options]))
+            self.compiled[model, strategy] = both
+        return self.compiled[model, strategy]
 
     def environment(self, calls, mode):
         shutil.rmtree(calls, ignore_errors=True)
@@ -244,27 +254,26 @@ class CudaSource(harness.EndToEndTest):
                 harness.succeed("pmcheck", "trace", ours, f"--bundle={bundle}")
 
     def test_processes_run_what_was_built(self):
-        folder, bundle = self.compile("llama", "pp=2,mb=2")
+        folder, bundle = self.compile("llama", "tp=2,sp=1")
         calls, id_file = self.path("calls"), self.path("id")
-        programs = []
-        for source in sources_of(folder):
-            programs.append(source[:-4])
-            build(compilers()[0], *WARNINGS, f"-I{HEADERS}", f"-I{harness.ROOT}/runtime",
-                  source, "-o", programs[-1], *LINK)
+        source, = sources_of(folder)
+        program = source[:-4]
+        build(compilers()[0], *WARNINGS, f"-I{HEADERS}", f"-I{harness.ROOT}/runtime",
+              source, "-o", program, *LINK)
         environment = self.environment(calls, "record")
         processes = [subprocess.Popen(
             [program, "--steps=3", f"--id-file={id_file}"],
             env={**environment, "RANK": str(rank), "WORLD_SIZE": "2",
                  "LOCAL_RANK": str(rank)},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            for rank, program in enumerate(programs)]
+            for rank in range(2)]
         for process in processes:
             output, _ = process.communicate(timeout=60)
             self.assertEqual(process.returncode, 0, output)
         harness.succeed("pmcheck", "trace", calls, f"--bundle={bundle}")
 
         def refused(expected, *arguments, **variables):
-            result = subprocess.run([programs[0], *arguments],
+            result = subprocess.run([program, *arguments],
                                     env={**environment, **variables},
                                     capture_output=True, text=True)
             self.assertEqual(result.returncode, 1, result.stderr)
@@ -272,14 +281,16 @@ class CudaSource(harness.EndToEndTest):
         refused("'--step=1' is no option", "--step=1")
         refused("there are 3 ranks, but the program is for 2", "--ranks=3")
         refused("give --id-file=PATH", "--ranks=2")
-        refused("rank 1 is none of this role's, which are 0", "--ranks=2", "--rank=1",
+        refused("rank 2 is none of this role's, which are 0 and 1", "--ranks=2",
+                "--rank=2", f"--id-file={id_file}")
+        refused(f"'{id_file}' is there already; remove it", "--ranks=2",
                 f"--id-file={id_file}")
         refused(r"cuMemAlloc\(&r.arena, arenaBytes\): out of memory "
                 r"\(CUDA_ERROR_OUT_OF_MEMORY\)", "--ranks=2", f"--id-file={id_file}",
                 PMRT_STANDIN_FAULT="cuMemAlloc_v2:1:error=2")
-        refused(r"ncclSend\(.*: invalid argument", "--ranks=2",
+        refused(r"ncclAllReduce\(.*: invalid argument", "--ranks=2",
                 f"--id-file={self.path('id-2')}",
-                PMRT_STANDIN_FAULT="ncclSend:1:error=4")
+                PMRT_STANDIN_FAULT="ncclAllReduce:1:error=4")
         refused(r".*cublasLtMatmul\(.*: cuBLASLt's status 15 \(not supported\)",
                 "--ranks=2", f"--id-file={self.path('id-3')}",
                 PMRT_STANDIN_FAULT="cublasLtMatmul:1:error=15")
