@@ -14,7 +14,8 @@ namespace pipemesh::cuda {
 using runtime::cat;
 using runtime::fail;
 
-static std::string nameOf(const Mesh &mesh, const pmrt_communicator &communicator) {
+static std::string nameOf(const Mesh &mesh,
+                          const pmrt_communicator &communicator) {
   return runtime::laneText(mesh, communicator);
 }
 
@@ -30,8 +31,8 @@ std::vector<Division> divisionsOf(const std::vector<const pmrt_role *> &roles,
       if (division.name == name)
         return division;
     auto ranks = static_cast<size_t>(mesh.ranks());
-    return divisions.emplace_back(
-        Division{name, std::vector<int>(ranks, -1), std::vector<int>(ranks, 0)});
+    return divisions.emplace_back(Division{name, std::vector<int>(ranks, -1),
+                                           std::vector<int>(ranks, 0)});
   };
   for (size_t r = 0; r < roles.size(); ++r)
     for (uint32_t c = 0; c < roles[r]->num_communicators; ++c) {
@@ -69,7 +70,8 @@ std::vector<Division> divisionsOf(const std::vector<const pmrt_role *> &roles,
   return divisions;
 }
 
-static size_t find(const std::vector<Division> &divisions, const std::string &name) {
+static size_t find(const std::vector<Division> &divisions,
+                   const std::string &name) {
   for (size_t i = 0; i < divisions.size(); ++i)
     if (divisions[i].name == name)
       return i;
@@ -81,7 +83,8 @@ size_t divisionOf(const std::vector<Division> &divisions, const Mesh &mesh,
   return find(divisions, nameOf(mesh, communicator));
 }
 
-size_t divisionOf(const std::vector<Division> &divisions, const TransferLane &lane) {
+size_t divisionOf(const std::vector<Division> &divisions,
+                  const TransferLane &lane) {
   return find(divisions, nameOf(lane));
 }
 

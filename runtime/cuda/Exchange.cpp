@@ -50,7 +50,9 @@ NcclType ncclTypeOf(uint32_t dtype, bool isReduced) {
 }
 
 static int reductionOf(uint32_t reduction) {
-  return reduction == PMRT_MAX ? ncclMax : reduction == PMRT_MIN ? ncclMin : ncclSum;
+  return reduction == PMRT_MAX   ? ncclMax
+         : reduction == PMRT_MIN ? ncclMin
+                                 : ncclSum;
 }
 
 namespace {
@@ -133,20 +135,22 @@ void Exchange::allReduce() {
 /// it.
 static bool isPacked(const pmrt_collective &collective, int64_t members) {
   return collective.outer == 1 &&
-         collective.counts[0] * static_cast<uint64_t>(members) == collective.counts[1];
+         collective.counts[0] * static_cast<uint64_t>(members) ==
+             collective.counts[1];
 }
 
 void Exchange::copyPieces(CUdeviceptr whole, CUdeviceptr packed, bool pack) {
   const pmrt_collective &collective = collectiveOf(instruction);
-  uint64_t size = dtypeSize(collective.dtype), piece = collective.counts[0] * size,
+  uint64_t size = dtypeSize(collective.dtype),
+           piece = collective.counts[0] * size,
            row = collective.counts[1] * size;
   std::vector<StridedCopy> copies;
   for (int64_t i = 0; i < members; ++i) {
     uint64_t width =
         static_cast<uint64_t>(runtime::pieceElements(collective, i)) * size;
     StridedPlace inWhole{whole + static_cast<uint64_t>(i) * piece, row};
-    StridedPlace inPacked{packed + static_cast<uint64_t>(i) * collective.outer * piece,
-                          piece};
+    StridedPlace inPacked{
+        packed + static_cast<uint64_t>(i) * collective.outer * piece, piece};
     addRows(copies, pack ? inWhole : inPacked, pack ? inPacked : inWhole, width,
             collective.outer);
   }
@@ -178,8 +182,8 @@ void Exchange::scatter() {
     if (filled < whole)
       add({.kind = ExchangeCall::Clear,
            .to = workspace,
-           .count =
-               block * static_cast<uint64_t>(members) * dtypeSize(collective.dtype)});
+           .count = block * static_cast<uint64_t>(members) *
+                    dtypeSize(collective.dtype)});
     copyPieces(operands[0], workspace, /*pack=*/true);
   }
   add({.kind = ExchangeCall::ReduceScatter,
@@ -195,7 +199,8 @@ void Exchange::allToAll() {
   NcclType type = ncclTypeOf(exchange.dtype, /*isReduced=*/false);
   uint64_t size = dtypeSize(exchange.dtype);
   auto elements = [&](int64_t from, int64_t to) {
-    return static_cast<uint64_t>(runtime::exchangedElements(exchange, from, to));
+    return static_cast<uint64_t>(
+        runtime::exchangedElements(exchange, from, to));
   };
   // What is sent, and behind it what comes; a member's own part goes by itself.
   std::vector<StridedCopy> copies;
@@ -245,7 +250,8 @@ void Exchange::permute() {
   uint64_t count = permute.count / permute.num_parts;
   uint64_t bytes = count * dtypeSize(permute.dtype);
   auto sourceOf = [&](uint64_t part, int64_t member) {
-    return permute.sources[part * permute.num_members + static_cast<uint64_t>(member)];
+    return permute
+        .sources[part * permute.num_members + static_cast<uint64_t>(member)];
   };
   for (uint64_t part = 0; part < permute.num_parts; ++part) {
     int32_t source = sourceOf(part, index);
@@ -277,8 +283,9 @@ void Exchange::permute() {
 }
 
 std::vector<ExchangeCall> callsOf(const pmrt_instruction &instruction,
-                                  const CUdeviceptr *operands, CUdeviceptr workspace,
-                                  int64_t members, int64_t index) {
+                                  const CUdeviceptr *operands,
+                                  CUdeviceptr workspace, int64_t members,
+                                  int64_t index) {
   return Exchange(instruction, operands, workspace, members, index).make();
 }
 

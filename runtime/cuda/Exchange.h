@@ -34,8 +34,9 @@ struct ExchangeCall {
 /// Blocks that do not lie as NCCL wants them are packed in the workspace of the
 /// stream. Throws where NCCL has no such operation.
 std::vector<ExchangeCall> callsOf(const pmrt_instruction &instruction,
-                                  const CUdeviceptr *operands, CUdeviceptr workspace,
-                                  int64_t members, int64_t index);
+                                  const CUdeviceptr *operands,
+                                  CUdeviceptr workspace, int64_t members,
+                                  int64_t index);
 
 /// The call of a transfer; the sender is rank 0 of the pair.
 ExchangeCall callOf(const pmrt_buffer &buffer, bool isSend, CUdeviceptr place);

@@ -32,8 +32,8 @@ NcclCarrier::NcclCarrier(const Libraries &libraries,
 void NcclCarrier::copy(const StridedCopy &copy, const std::string &what,
                        CUstream stream) {
   if (copy.rows == 1 && copy.slices == 1) {
-    libraries.check(libraries.cuMemcpyDtoDAsync_v2(copy.to.begin, copy.from.begin,
-                                                   copy.width, stream),
+    libraries.check(libraries.cuMemcpyDtoDAsync_v2(
+                        copy.to.begin, copy.from.begin, copy.width, stream),
                     "cuMemcpyDtoDAsync for ", what);
     return;
   }
@@ -49,8 +49,8 @@ void NcclCarrier::copy(const StridedCopy &copy, const std::string &what,
   if (copy.slices == 1) {
     CUDA_MEMCPY2D call{};
     describe(call);
-    libraries.check(libraries.cuMemcpy2DAsync_v2(&call, stream), "cuMemcpy2DAsync for ",
-                    what);
+    libraries.check(libraries.cuMemcpy2DAsync_v2(&call, stream),
+                    "cuMemcpy2DAsync for ", what);
     return;
   }
   CUDA_MEMCPY3D call{};
@@ -58,8 +58,8 @@ void NcclCarrier::copy(const StridedCopy &copy, const std::string &what,
   call.srcHeight = copy.from.height;
   call.dstHeight = copy.to.height;
   call.Depth = copy.slices;
-  libraries.check(libraries.cuMemcpy3DAsync_v2(&call, stream), "cuMemcpy3DAsync for ",
-                  what);
+  libraries.check(libraries.cuMemcpy3DAsync_v2(&call, stream),
+                  "cuMemcpy3DAsync for ", what);
 }
 
 void NcclCarrier::launch(const ExchangeCall &call, ncclComm_t communicator,
@@ -82,23 +82,25 @@ void NcclCarrier::launch(const ExchangeCall &call, ncclComm_t communicator,
     check(libraries.ncclGroupEnd(), "ncclGroupEnd");
     break;
   case ExchangeCall::AllReduce:
-    check(libraries.ncclAllReduce(pointer(call.from), pointer(call.to), call.count,
-                                  call.type, call.reduction, communicator, stream),
+    check(libraries.ncclAllReduce(pointer(call.from), pointer(call.to),
+                                  call.count, call.type, call.reduction,
+                                  communicator, stream),
           "ncclAllReduce");
     break;
   case ExchangeCall::AllGather:
-    check(libraries.ncclAllGather(pointer(call.from), pointer(call.to), call.count,
-                                  call.type, communicator, stream),
+    check(libraries.ncclAllGather(pointer(call.from), pointer(call.to),
+                                  call.count, call.type, communicator, stream),
           "ncclAllGather");
     break;
   case ExchangeCall::ReduceScatter:
-    check(libraries.ncclReduceScatter(pointer(call.from), pointer(call.to), call.count,
-                                      call.type, call.reduction, communicator, stream),
+    check(libraries.ncclReduceScatter(pointer(call.from), pointer(call.to),
+                                      call.count, call.type, call.reduction,
+                                      communicator, stream),
           "ncclReduceScatter");
     break;
   case ExchangeCall::Send:
-    check(libraries.ncclSend(pointer(call.from), call.count, call.type, call.peer,
-                             communicator, stream),
+    check(libraries.ncclSend(pointer(call.from), call.count, call.type,
+                             call.peer, communicator, stream),
           "ncclSend");
     break;
   case ExchangeCall::Receive:
@@ -109,8 +111,9 @@ void NcclCarrier::launch(const ExchangeCall &call, ncclComm_t communicator,
   }
 }
 
-void NcclCarrier::run(const pmrt_instruction &instruction, const CUdeviceptr *operands,
-                      CUdeviceptr workspace, CUstream stream) {
+void NcclCarrier::run(const pmrt_instruction &instruction,
+                      const CUdeviceptr *operands, CUdeviceptr workspace,
+                      CUstream stream) {
   const Own &own = owns[communicatorOf(instruction)];
   std::string what = describe(instruction);
   for (const ExchangeCall &call :
@@ -123,7 +126,8 @@ void NcclCarrier::run(const std::vector<Transfer> &transfers, CUstream stream) {
   ncclComm_t communicator = lanes[transfers.front().lane];
   bool isGroup = transfers.size() > 1;
   if (isGroup)
-    launch({.kind = ExchangeCall::GroupStart}, communicator, "transfers", stream);
+    launch({.kind = ExchangeCall::GroupStart}, communicator, "transfers",
+           stream);
   for (const Transfer &transfer : transfers) {
     const pmrt_buffer &buffer = role.buffers[role.actions[transfer.action].index];
     launch(callOf(buffer, transfer.isSend, transfer.place), communicator,

@@ -3,8 +3,8 @@
 #include "cuda/Order.h"
 
 #include "core/Error.h"
-#include "cuda/Accesses.h"
 #include "core/Instruction.h"
+#include "cuda/Accesses.h"
 
 #include <map>
 #include <numeric>

@@ -3,8 +3,8 @@
 #include "cuda/Plan.h"
 
 #include "core/Error.h"
-#include "cuda/Accesses.h"
 #include "core/Instruction.h"
+#include "cuda/Accesses.h"
 
 #include <algorithm>
 #include <map>

@@ -10,7 +10,8 @@ namespace pipemesh::cuda {
 
 using runtime::fail;
 
-ProductShape::ProductShape(const pmrt_gemm &gemm) : m(gemm.m), n(gemm.n), k(gemm.k) {
+ProductShape::ProductShape(const pmrt_gemm &gemm)
+    : m(gemm.m), n(gemm.n), k(gemm.k) {
   struct Dim {
     int64_t size, a, b, c;
   };
@@ -19,8 +20,8 @@ ProductShape::ProductShape(const pmrt_gemm &gemm) : m(gemm.m), n(gemm.n), k(gemm
   for (int d = 0; d < PMRT_MAX_BATCH_DIMS; ++d) {
     isEmpty |= gemm.batch[d] == 0;
     if (gemm.batch[d] != 1)
-      dims.push_back(
-          {gemm.batch[d], gemm.stride_a[d], gemm.stride_b[d], gemm.stride_c[d]});
+      dims.push_back({gemm.batch[d], gemm.stride_a[d], gemm.stride_b[d],
+                      gemm.stride_c[d]});
   }
   if (isEmpty)
     return;
@@ -50,7 +51,8 @@ ProductShape::ProductShape(const pmrt_gemm &gemm) : m(gemm.m), n(gemm.n), k(gemm
     std::vector<Call> all;
     for (const Call &call : calls)
       for (int64_t i = 0; i < dim.size; ++i)
-        all.push_back({call.a + i * dim.a, call.b + i * dim.b, call.c + i * dim.c});
+        all.push_back(
+            {call.a + i * dim.a, call.b + i * dim.b, call.c + i * dim.c});
     calls = std::move(all);
   }
 }
@@ -110,10 +112,10 @@ ProductForm::ProductForm(const pmrt_gemm &gemm, const ProductOptions &options)
     return Layout{static_cast<uint64_t>(rows), static_cast<uint64_t>(columns),
                   std::max(leading, rows), stride};
   };
-  first = layout(gemm.trans_b ? shape.k : shape.n, gemm.trans_b ? shape.n : shape.k,
-                 gemm.ldb, shape.strideB);
-  second = layout(gemm.trans_a ? shape.m : shape.k, gemm.trans_a ? shape.k : shape.m,
-                  gemm.lda, shape.strideA);
+  first = layout(gemm.trans_b ? shape.k : shape.n,
+                 gemm.trans_b ? shape.n : shape.k, gemm.ldb, shape.strideB);
+  second = layout(gemm.trans_a ? shape.m : shape.k,
+                  gemm.trans_a ? shape.k : shape.m, gemm.lda, shape.strideA);
   result = layout(shape.n, shape.m, gemm.ldc, shape.strideC);
 }
 

@@ -10,10 +10,10 @@
 
 namespace pipemesh::cuda {
 
-/// A pmrt_gemm as cuBLASLt is called for it: how often, on which offsets, on what
-/// shape. Batch dimensions that lie one behind the other are one; those over which A
-/// and C are rows of one matrix, and B is the same, become rows; one is the library's
-/// batch, the others are calls of their own.
+/// A pmrt_gemm as cuBLASLt is called for it: how often, on which offsets, on
+/// what shape. Batch dimensions that lie one behind the other are one; those
+/// over which A and C are rows of one matrix, and B is the same, become rows;
+/// one is the library's batch, the others are calls of their own.
 struct ProductShape {
   explicit ProductShape(const pmrt_gemm &gemm);
 
@@ -29,8 +29,8 @@ struct ProductOptions {
   bool tf32 = false; ///< float32 by TensorFloat-32: less exact
 };
 
-/// All that cuBLASLt is told of a product. Its matrices are column-major: it computes
-/// C' = B' A', whose first operand is the program's second one.
+/// All that cuBLASLt is told of a product. Its matrices are column-major: it
+/// computes C' = B' A', whose first operand is the program's second one.
 struct ProductForm {
   /// Throws where cuBLASLt has no products of that type.
   ProductForm(const pmrt_gemm &gemm, const ProductOptions &options);

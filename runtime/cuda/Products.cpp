@@ -16,9 +16,9 @@ Product::Product(const Libraries &libraries, cublasLtHandle_t handle,
                    static_cast<int64_t>(dtypeSize(gemm.result_dtype))} {
   if (form.shape.calls.empty())
     return;
-  libraries.checkBlas(
-      libraries.cublasLtMatmulDescCreate(&description, form.compute, form.scale),
-      "cublasLtMatmulDescCreate");
+  libraries.checkBlas(libraries.cublasLtMatmulDescCreate(
+                          &description, form.compute, form.scale),
+                      "cublasLtMatmulDescCreate");
   for (const ProductForm::Attribute &attribute : form.attributes)
     libraries.checkBlas(libraries.cublasLtMatmulDescSetAttribute(
                             description, attribute.name, &attribute.value,
@@ -122,7 +122,8 @@ void Product::launch(const CUdeviceptr *operands, CUdeviceptr workspace,
         operands[operand] +
         static_cast<CUdeviceptr>(offset * elementBytes[operand == 2]));
   };
-  float single[2] = {static_cast<float>(form.alpha), static_cast<float>(form.beta)};
+  float single[2] = {static_cast<float>(form.alpha),
+                     static_cast<float>(form.beta)};
   bool isDouble = form.scale == CUDA_R_64F;
   const void *alpha = isDouble ? static_cast<const void *>(&form.alpha) : &single[0];
   const void *beta = isDouble ? static_cast<const void *>(&form.beta) : &single[1];

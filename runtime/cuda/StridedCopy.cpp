@@ -18,15 +18,16 @@ void addRows(std::vector<StridedCopy> &copies, const StridedPlace &from,
 
 /// Slices are a whole number of rows apart.
 static void addBox(std::vector<StridedCopy> &copies, const StridedCopy &box) {
-  if (box.slices == 1 || (box.from.height == box.rows && box.to.height == box.rows))
+  if (box.slices == 1 ||
+      (box.from.height == box.rows && box.to.height == box.rows))
     addRows(copies, box.from, box.to, box.width, box.rows * box.slices);
   else
     copies.push_back(box);
 }
 
-void addExchanged(std::vector<StridedCopy> &copies, const pmrt_all_to_all &exchange,
-                  int64_t from, int64_t to, CUdeviceptr operand, CUdeviceptr packed,
-                  bool pack) {
+void addExchanged(std::vector<StridedCopy> &copies,
+                  const pmrt_all_to_all &exchange, int64_t from, int64_t to,
+                  CUdeviceptr operand, CUdeviceptr packed, bool pack) {
   auto concat = static_cast<uint64_t>(
       runtime::pieceOf(exchange.concat_size, exchange.concat_piece, from));
   auto split = static_cast<uint64_t>(
@@ -39,7 +40,8 @@ void addExchanged(std::vector<StridedCopy> &copies, const pmrt_all_to_all &excha
   uint64_t splitWhole = pack ? exchange.split_size : exchange.split_piece;
   uint64_t concatWhole = pack ? exchange.concat_piece : exchange.concat_size;
   uint64_t splitBegin = pack ? static_cast<uint64_t>(to) * exchange.split_piece : 0;
-  uint64_t concatBegin = pack ? 0 : static_cast<uint64_t>(from) * exchange.concat_piece;
+  uint64_t concatBegin =
+      pack ? 0 : static_cast<uint64_t>(from) * exchange.concat_piece;
   bool splitFirst = exchange.split_first != 0;
   uint64_t firstWhole = splitFirst ? splitWhole : concatWhole;
   uint64_t secondWhole = splitFirst ? concatWhole : splitWhole;
@@ -55,8 +57,8 @@ void addExchanged(std::vector<StridedCopy> &copies, const pmrt_all_to_all &excha
                   uint64_t slices, uint64_t height) {
     StridedPlace strided{place, pitch, height};
     StridedPlace dense{inPacked, width, rows};
-    addBox(copies,
-           {pack ? strided : dense, pack ? dense : strided, width, rows, slices});
+    addBox(copies, {pack ? strided : dense, pack ? dense : strided, width, rows,
+                    slices});
   };
   // Rows are middle, slices first; where there is one middle, first and outer.
   if (exchange.middle == 1) {
@@ -65,8 +67,8 @@ void addExchanged(std::vector<StridedCopy> &copies, const pmrt_all_to_all &excha
   }
   for (uint64_t outer = 0; outer < exchange.outer; ++outer)
     move(begin + outer * firstWhole * exchange.middle * pitch,
-         packed + outer * firsts * exchange.middle * width, exchange.middle, firsts,
-         exchange.middle);
+         packed + outer * firsts * exchange.middle * width, exchange.middle,
+         firsts, exchange.middle);
 }
 
 } // namespace pipemesh::cuda

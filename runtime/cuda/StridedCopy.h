@@ -34,9 +34,9 @@ void addRows(std::vector<StridedCopy> &copies, const StridedPlace &from,
 /// Appends the copies of what member `from` of an all-to-all sends to member
 /// `to` between an operand and a packed place: out of the operand before
 /// (`pack`), or into the one after.
-void addExchanged(std::vector<StridedCopy> &copies, const pmrt_all_to_all &exchange,
-                  int64_t from, int64_t to, CUdeviceptr operand, CUdeviceptr packed,
-                  bool pack);
+void addExchanged(std::vector<StridedCopy> &copies,
+                  const pmrt_all_to_all &exchange, int64_t from, int64_t to,
+                  CUdeviceptr operand, CUdeviceptr packed, bool pack);
 
 } // namespace pipemesh::cuda
 

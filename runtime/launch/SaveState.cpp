@@ -48,11 +48,13 @@ void StateWriter::write(const Rank &rank) const {
     Shape shape = {static_cast<int64_t>(buffer.slots)};
     if (buffer.kind == BufferKind::Input)
       shape.insert(shape.begin(), own[i].steps);
-    shape.insert(shape.end(), buffer.localShape.begin(), buffer.localShape.end());
+    shape.insert(shape.end(), buffer.localShape.begin(),
+                 buffer.localShape.end());
     tensors.push_back({buffer.name, storedType(buffer.dtype), shape});
     contents.push_back(&own[i]);
   }
-  writeSafetensors(cat(folder, "/rank-", rank.number(), ".safetensors"), tensors, {},
+  writeSafetensors(cat(folder, "/rank-", rank.number(), ".safetensors"),
+                   tensors, {},
                    [&](size_t i) { return contents[i]->bytes.data(); });
 }
 

@@ -9,10 +9,11 @@
 
 namespace pipemesh::runtime {
 
-/// Keeps what the ranks of this process begin with, for programs that pmc --emit=cpp
-/// wrote: FOLDER/rank-N.safetensors has the state in front of the first step and the
-/// inputs of all steps, by the names of the buffers, as the rank holds them: a
-/// dimension of steps (of inputs) and one of slots in front of the local shape.
+/// Keeps what the ranks of this process begin with, for programs that pmc
+/// --emit=cpp wrote: FOLDER/rank-N.safetensors has the state in front of the
+/// first step and the inputs of all steps, by the names of the buffers, as the
+/// rank holds them: a dimension of steps (of inputs) and one of slots in front
+/// of the local shape.
 class StateWriter {
 public:
   /// Makes the folder; throws an Error where it cannot be made.

@@ -58,7 +58,8 @@ Session::Session(const Options &given, const std::atomic<int> *interrupts,
   if (options.resume)
     loadOptimizer();
   if (!options.saveState.empty())
-    job.agree([&] { state = std::make_unique<StateWriter>(options.saveState, job); });
+    job.agree(
+        [&] { state = std::make_unique<StateWriter>(options.saveState, job); });
 }
 
 BatchShape Session::batchShape() const {

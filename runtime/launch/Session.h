@@ -56,7 +56,8 @@ public:
   /// Writes a model directory; see SaveModel.h.
   void save(const std::string &directory);
 
-  /// Writes what the ranks began the steps with, where --save-state asks for it.
+  /// Writes what the ranks began the steps with, where --save-state asks for
+  /// it.
   void saveState();
 
   /// Number of the step after which the model was last saved, or -1.

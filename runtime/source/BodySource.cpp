@@ -22,7 +22,8 @@ std::string productText(const pmrt_gemm &gemm) {
                         : cat("[", rows, " x ", columns, "]");
   };
   return cat(dtypeName(gemm.dtype), " [", gemm.m, " x ", gemm.n, "] ",
-             gemm.accumulate ? "+= " : "= ", matrix(gemm.m, gemm.k, gemm.trans_a), " ",
+             gemm.accumulate ? "+= " : "= ",
+             matrix(gemm.m, gemm.k, gemm.trans_a), " ",
              matrix(gemm.k, gemm.n, gemm.trans_b), batch,
              gemm.epilogue & PMRT_EPILOGUE_BIAS ? ", bias" : "",
              gemm.epilogue & PMRT_EPILOGUE_GELU ? ", gelu" : "",
@@ -46,8 +47,8 @@ std::string RoleSource::stream(uint32_t number) const {
   return cat("r.streams[", streamNames[number], "]");
 }
 
-/// Operands have addresses of their own while the calls of an exchange are made:
-/// that of the workspace, then one for each operand.
+/// Operands have addresses of their own while the calls of an exchange are
+/// made: that of the workspace, then one for each operand.
 static constexpr int addressBits = 44;
 static cuda::CUdeviceptr markOf(size_t index) {
   return static_cast<cuda::CUdeviceptr>(index + 1) << addressBits;
@@ -55,7 +56,8 @@ static cuda::CUdeviceptr markOf(size_t index) {
 static std::string textOf(cuda::CUdeviceptr address,
                           const std::vector<std::string> &places) {
   uint64_t offset = address & ((cuda::CUdeviceptr(1) << addressBits) - 1);
-  return places[(address >> addressBits) - 1] + (offset ? cat(" + ", offset) : "");
+  return places[(address >> addressBits) - 1] +
+         (offset ? cat(" + ", offset) : "");
 }
 
 std::string RoleSource::exchangeCall(const std::string &indent,
@@ -71,18 +73,18 @@ std::string RoleSource::exchangeCall(const std::string &indent,
   std::string own = stream(number);
   switch (one.kind) {
   case ExchangeCall::Clear:
-    return call(indent + "CU(cuMemsetD8Async(", {at(one.to), "0", cat(one.count), own},
-                "));");
+    return call(indent + "CU(cuMemsetD8Async(",
+                {at(one.to), "0", cat(one.count), own}, "));");
   case ExchangeCall::Copy: {
     const cuda::StridedCopy &copy = one.copy;
     std::string to = at(copy.to.begin), from = at(copy.from.begin);
     if (copy.rows == 1 && copy.slices == 1)
-      return call(indent + "CU(cuMemcpyDtoDAsync(", {to, from, cat(copy.width), own},
-                  "));");
+      return call(indent + "CU(cuMemcpyDtoDAsync(",
+                  {to, from, cat(copy.width), own}, "));");
     if (copy.slices == 1)
       return call(indent + "r.copyRows(",
-                  {to, cat(copy.to.pitch), from, cat(copy.from.pitch), cat(copy.width),
-                   cat(copy.rows), streamNames[number]},
+                  {to, cat(copy.to.pitch), from, cat(copy.from.pitch),
+                   cat(copy.width), cat(copy.rows), streamNames[number]},
                   ");");
     return call(indent + "r.copySlices(",
                 {to, cat(copy.to.pitch), cat(copy.to.height), from,
@@ -100,8 +102,8 @@ std::string RoleSource::exchangeCall(const std::string &indent,
                               ? "NCCL(ncclAllReduce("
                               : "NCCL(ncclReduceScatter("),
                 {pointerTo(one.from), pointerTo(one.to), cat(one.count),
-                 ncclTypeName(one.type), ncclReductionName(one.reduction), communicator,
-                 own},
+                 ncclTypeName(one.type), ncclReductionName(one.reduction),
+                 communicator, own},
                 "));");
   case ExchangeCall::AllGather:
     return call(indent + "NCCL(ncclAllGather(",
@@ -117,7 +119,8 @@ std::string RoleSource::exchangeCall(const std::string &indent,
                 "));");
   }
   }
-  fail("an exchange of role ", number, " makes a call that sources do not have");
+  fail("an exchange of role ", number,
+       " makes a call that sources do not have");
 }
 
 std::string RoleSource::exchange(const pmrt_instruction &instruction,
@@ -133,7 +136,8 @@ std::string RoleSource::exchange(const pmrt_instruction &instruction,
   std::vector<cuda::CUdeviceptr> marks;
   for (uint32_t o = 0; o < instruction.num_operands; ++o)
     marks.push_back(markOf(o + 1));
-  std::vector<std::string> all = {cat("r.workspace(", streamNames[launch.stream], ")")};
+  std::vector<std::string> all = {
+      cat("r.workspace(", streamNames[launch.stream], ")")};
   all.insert(all.end(), places.begin(), places.end());
   auto textOfMember = [&](const std::string &indent, int64_t index) {
     std::string text;
@@ -151,12 +155,14 @@ std::string RoleSource::exchange(const pmrt_instruction &instruction,
   std::string text =
       cat("  switch (r.member(", divisionNames[division], ").key) {\n");
   for (int64_t index = 0; index < members; ++index)
-    text += cat("  case ", index, ":\n", textOfMember("    ", index), "    break;\n");
+    text += cat("  case ", index, ":\n", textOfMember("    ", index),
+                "    break;\n");
   return text + "  }\n";
 }
 
 std::string RoleSource::instruction(const pmrt_instruction &instruction,
-                                    const cuda::Launch &launch, bool isOnce) const {
+                                    const cuda::Launch &launch,
+                                    bool isOnce) const {
   std::vector<std::string> places;
   for (uint32_t o = 0; o < instruction.num_operands; ++o)
     places.push_back(place(instruction.operands[o], isOnce));
@@ -175,8 +181,8 @@ std::string RoleSource::instruction(const pmrt_instruction &instruction,
     return call("  r.product(", places, ");");
   case PMRT_OP_KERNEL: {
     size_t kernel = static_cast<size_t>(&kernelOf(instruction) - role.kernels);
-    return call(cat("  r.launch(k::", kernelNames[kernel], ", ", isOnce ? "0" : "m",
-                    ", {"),
+    return call(cat("  r.launch(k::", kernelNames[kernel], ", ",
+                    isOnce ? "0" : "m", ", {"),
                 places, "});");
   }
   case PMRT_OP_COPY:
@@ -222,39 +228,42 @@ std::string RoleSource::body(const Body &body) const {
     parameters.push_back("int m");
   if (!body.arguments.empty())
     parameters.push_back("std::initializer_list<int> events");
-  std::string text =
-      cat("\n// ", own.name, ", stage ", own.stage,
-          body.isOnce ? ", once a step\n" : cat(", ", body.firstLaunches.size(),
-                                                " micro-batches\n"),
-          call(cat("void ", body.name, "("), parameters, ") {"));
+  std::string text = cat(
+      "\n// ", own.name, ", stage ", own.stage,
+      body.isOnce ? ", once a step\n"
+                  : cat(", ", body.firstLaunches.size(), " micro-batches\n"),
+      call(cat("void ", body.name, "("), parameters, ") {"));
   if (!body.arguments.empty())
     text += "  const int *e = events.begin();\n";
   std::string before;
   for (size_t l = 0; l < body.launches; ++l) {
     const cuda::Launch &launch = plan.getLaunches()[body.firstLaunches[0] + l];
     const pmrt_instruction &one = own.instructions[launch.instruction];
-    std::string title =
-        titleOf(one, isCollective(one)
-                         ? laneText(mesh, role.communicators[communicatorOf(one)])
-                         : "");
+    std::string title = titleOf(
+        one, isCollective(one)
+                 ? laneText(mesh, role.communicators[communicatorOf(one)])
+                 : "");
     if (!title.empty() && title != before)
       text += comment("  ", title);
     before = title;
     for (const Body::Event &wait : body.waits[l])
-      text += cat("  r.wait(", streamNames[launch.stream], ", ", wait.text(), ");\n");
+      text += cat("  r.wait(", streamNames[launch.stream], ", ", wait.text(),
+                  ");\n");
     text += instruction(one, launch, body.isOnce);
     const Body::Event &record = body.records[l];
     if (record.argument >= 0 || record.ofRun[0] >= 0)
-      text += cat("  r.record(", record.text(), ", ", streamNames[launch.stream],
-                  ");\n");
+      text += cat("  r.record(", record.text(), ", ",
+                  streamNames[launch.stream], ");\n");
   }
   return text + "}\n";
 }
 
 std::string RoleSource::bodies() const {
   std::string text =
-      "\n//===-------------------------------------------------------------------"
-      "---===//\n// A step\n//===-------------------------------------------------"
+      "\n//"
+      "===-------------------------------------------------------------------"
+      "---===//\n// A "
+      "step\n//===-------------------------------------------------"
       "---------------------===//\n";
   for (const Body &one : bodyList)
     text += body(one);
@@ -266,10 +275,10 @@ std::string RoleSource::zeroAccumulators() const {
   for (uint32_t index : cuda::accumulatorsOf(info)) {
     const pmrt_buffer &buffer = role.buffers[index];
     for (uint32_t m = 0; m < buffer.slots && buffer.bytes; ++m)
-      text += call("  CU(cuMemsetD8Async(",
-                   {slot(index, m), "0", cat(buffer.bytes),
-                    stream(cuda::ComputeStream)},
-                   "));");
+      text += call(
+          "  CU(cuMemsetD8Async(",
+          {slot(index, m), "0", cat(buffer.bytes), stream(cuda::ComputeStream)},
+          "));");
   }
   return text;
 }
@@ -284,7 +293,8 @@ std::string RoleSource::transfers(size_t first, size_t last) const {
   std::string text;
   bool isGroup = last - first > 1;
   if (isGroup)
-    text += exchangeCall("  ", {.kind = cuda::ExchangeCall::GroupStart}, {}, "", number);
+    text += exchangeCall("  ", {.kind = cuda::ExchangeCall::GroupStart}, {}, "",
+                         number);
   for (size_t i = first; i < last; ++i) {
     const pmrt_action &action = role.actions[launches[i].action];
     const pmrt_buffer &buffer = role.buffers[action.index];
@@ -299,7 +309,8 @@ std::string RoleSource::transfers(size_t first, size_t last) const {
                          communicator, number);
   }
   if (isGroup)
-    text += exchangeCall("  ", {.kind = cuda::ExchangeCall::GroupEnd}, {}, "", number);
+    text += exchangeCall("  ", {.kind = cuda::ExchangeCall::GroupEnd}, {}, "",
+                         number);
   return text;
 }
 
@@ -350,8 +361,8 @@ std::string RoleSource::step() const {
     }
     for (size_t l = i; l < last; ++l)
       if (launches[l].records >= 0)
-        text += cat("  r.record(", launches[l].records, ", ", streamNames[head.stream],
-                    ");\n");
+        text += cat("  r.record(", launches[l].records, ", ",
+                    streamNames[head.stream], ");\n");
   }
   for (uint32_t event : plan.getLastWaits())
     text += cat("  r.wait(compute, ", event, ");\n");

@@ -14,16 +14,18 @@ static constexpr size_t width = 96;
 
 std::string Names::unique(const std::string &text) {
   static const std::set<std::string> words = {
-      "and",      "asm",     "auto",   "bool",     "break",    "case",      "catch",
-      "char",     "class",   "const",  "continue", "default",  "delete",    "do",
-      "double",   "else",    "enum",   "explicit", "export",   "extern",    "false",
-      "float",    "for",     "friend", "goto",     "if",       "inline",    "int",
-      "linux",    "long",    "main",   "mutable",  "namespace", "new",      "not",
-      "nullptr",  "operator", "or",    "private",  "protected", "public",   "register",
-      "requires", "return",  "short",  "signed",   "sizeof",   "static",    "struct",
-      "switch",   "template", "this",  "throw",    "true",     "try",       "typedef",
-      "typeid",   "typename", "union", "unix",     "unsigned", "using",     "virtual",
-      "void",     "volatile", "while", "xor"};
+      "and",      "asm",     "auto",      "bool",      "break",    "case",
+      "catch",    "char",    "class",     "const",     "continue", "default",
+      "delete",   "do",      "double",    "else",      "enum",     "explicit",
+      "export",   "extern",  "false",     "float",     "for",      "friend",
+      "goto",     "if",      "inline",    "int",       "linux",    "long",
+      "main",     "mutable", "namespace", "new",       "not",      "nullptr",
+      "operator", "or",      "private",   "protected", "public",   "register",
+      "requires", "return",  "short",     "signed",    "sizeof",   "static",
+      "struct",   "switch",  "template",  "this",      "throw",    "true",
+      "try",      "typedef", "typeid",    "typename",  "union",    "unix",
+      "unsigned", "using",   "virtual",   "void",      "volatile", "while",
+      "xor"};
   std::string name;
   for (char c : text) {
     bool isLetter = std::isalnum(static_cast<unsigned char>(c));
@@ -45,7 +47,8 @@ std::string Names::unique(const std::string &text) {
   return made;
 }
 
-std::string call(const std::string &head, const std::vector<std::string> &arguments,
+std::string call(const std::string &head,
+                 const std::vector<std::string> &arguments,
                  const std::string &tail) {
   std::string text = head;
   size_t column = head.size();
@@ -74,8 +77,10 @@ std::string comment(const std::string &indent, const std::string &text) {
   size_t at = 0;
   while (at < text.size()) {
     size_t end = text.find_first_of(" \n", at);
-    std::string word = text.substr(at, end == std::string::npos ? end : end - at);
-    if (line.size() + 1 + word.size() > width && line.size() > indent.size() + 2) {
+    std::string word =
+        text.substr(at, end == std::string::npos ? end : end - at);
+    if (line.size() + 1 + word.size() > width &&
+        line.size() > indent.size() + 2) {
       result += line + "\n";
       line = indent + "//";
     }
@@ -129,7 +134,8 @@ struct Constant {
 
 /// The name of a constant, or its number as one of the type.
 template <size_t size>
-static std::string nameIn(const Constant (&table)[size], int value, const char *type) {
+static std::string nameIn(const Constant (&table)[size], int value,
+                          const char *type) {
   for (const Constant &constant : table)
     if (constant.value == value)
       return constant.name;

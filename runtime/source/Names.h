@@ -18,17 +18,18 @@ using runtime::fail;
 /// Identifiers of one scope, each given once.
 class Names {
 public:
-  /// The text with `_` for what an identifier cannot have; with a number behind it
-  /// where that is taken, or a word of the language.
+  /// The text with `_` for what an identifier cannot have; with a number behind
+  /// it where that is taken, or a word of the language.
   std::string unique(const std::string &text);
 
 private:
   std::set<std::string> taken;
 };
 
-/// `head` and the arguments and `tail`, over several lines where one has not the
-/// space; ends with a line break.
-std::string call(const std::string &head, const std::vector<std::string> &arguments,
+/// `head` and the arguments and `tail`, over several lines where one has not
+/// the space; ends with a line break.
+std::string call(const std::string &head,
+                 const std::vector<std::string> &arguments,
                  const std::string &tail);
 
 /// A line or several lines that begin with //.

@@ -15,10 +15,11 @@ using namespace runtime;
 RoleSource::RoleSource(const Manifest &manifest,
                        const std::vector<const pmrt_role *> &roles,
                        const std::vector<cuda::Plan> &plans,
-                       const std::vector<cuda::Division> &divisions, uint32_t number)
-    : manifest(manifest), mesh(manifest.mesh), roles(roles), role(*roles[number]),
-      info(manifest.roles[number]), plan(plans[number]), divisions(divisions),
-      number(number) {
+                       const std::vector<cuda::Division> &divisions,
+                       uint32_t number)
+    : manifest(manifest), mesh(manifest.mesh), roles(roles),
+      role(*roles[number]), info(manifest.roles[number]), plan(plans[number]),
+      divisions(divisions), number(number) {
   for (int64_t rank = 0; rank < mesh.ranks(); ++rank)
     if (mesh.role(rank) == static_cast<int64_t>(number))
       ranks.push_back(rank);
@@ -35,7 +36,8 @@ RoleSource::RoleSource(const Manifest &manifest,
     streamNames.push_back(cat("from_", lane.sender, "_to_", lane.receiver));
   for (const cuda::Division &division : divisions) {
     bool isTransfer = division.name.rfind("transfers", 0) == 0;
-    divisionNames.push_back(atTop.unique((isTransfer ? "" : "over_") + division.name));
+    divisionNames.push_back(
+        atTop.unique((isTransfer ? "" : "over_") + division.name));
   }
   for (uint32_t c = 0; c < role.num_communicators; ++c)
     divisionOfCommunicator.push_back(
@@ -63,10 +65,14 @@ void RoleSource::findBodies() {
   const std::vector<cuda::Launch> &launches = plan.getLaunches();
   std::vector<int64_t> bodyOf(role.num_bodies, -1);
   Names names;
-  for (const char *taken : {"step", "setUp", "setUpDevice", "setUpProducts",
-                            "setUpRanks", "tearDown", "finish", "load", "save", "parse",
-                            "pointer", "fail", "exchangeId", "ranks", "isUsed"})
+  for (const char *taken :
+       {"step", "setUp", "setUpDevice", "setUpProducts", "setUpRanks",
+        "tearDown", "finish", "load", "save", "parse", "pointer", "fail",
+        "exchangeId", "ranks", "isUsed"})
     names.unique(taken);
+  for (const auto *taken : {&streamNames, &divisionNames})
+    for (const std::string &name : *taken)
+      names.unique(name);
   for (size_t i = 1; i < launches.size();) {
     const cuda::Launch &first = launches[i];
     const pmrt_action &action = role.actions[first.action];
@@ -78,7 +84,8 @@ void RoleSource::findBodies() {
     const pmrt_body &body = role.bodies[action.index];
     if (first.instruction == cuda::Launch::whole)
       fail("'", body.name, "' of role ", number,
-           " has a loop or a choice whose length the host reads, which --emit=cpp has "
+           " has a loop or a choice whose length the host reads, which "
+           "--emit=cpp has "
            "no source for; give -o without it, for a bundle");
     while (last < launches.size() && launches[last].action == first.action)
       ++last;
@@ -129,15 +136,17 @@ void RoleSource::findBodies() {
 void RoleSource::findProducts() {
   for (const Body &body : bodyList)
     for (uint64_t i = 0; i < role.bodies[body.index].num_instructions; ++i) {
-      const pmrt_instruction &instruction = role.bodies[body.index].instructions[i];
+      const pmrt_instruction &instruction =
+          role.bodies[body.index].instructions[i];
       if (instruction.opcode != PMRT_OP_GEMM ||
           productOf.count(instruction.descriptor))
         continue;
-      const auto &gemm = *static_cast<const pmrt_gemm *>(instruction.descriptor);
-      auto same = std::find_if(products.begin(), products.end(),
-                               [&](const Product &product) {
-                                 return !std::memcmp(&product.gemm, &gemm, sizeof(gemm));
-                               });
+      const auto &gemm =
+          *static_cast<const pmrt_gemm *>(instruction.descriptor);
+      auto same = std::find_if(
+          products.begin(), products.end(), [&](const Product &product) {
+            return !std::memcmp(&product.gemm, &gemm, sizeof(gemm));
+          });
       productOf[instruction.descriptor] =
           static_cast<size_t>(same - products.begin());
       if (same == products.end())
@@ -165,12 +174,14 @@ std::string RoleSource::text() const {
   if (!products.empty())
     text += rankProductText;
   if (usesRanks())
-    text += "\n  ncclComm_t world = nullptr;\n"
-            "  std::vector<ncclComm_t> communicators;\n"
-            "  /// The rank's part in a communicator: its key is its place in it.\n"
-            "  const Member &member(int communicator) const {\n"
-            "    return ranks[row].members[communicator];\n  }\n";
-  text += "};\n" + setUp() + bodies() + step() + finish() + stateText + mainText;
+    text +=
+        "\n  ncclComm_t world = nullptr;\n"
+        "  std::vector<ncclComm_t> communicators;\n"
+        "  /// The rank's part in a communicator: its key is its place in it.\n"
+        "  const Member &member(int communicator) const {\n"
+        "    return ranks[row].members[communicator];\n  }\n";
+  text +=
+      "};\n" + setUp() + bodies() + step() + finish() + stateText + mainText;
   return text;
 }
 

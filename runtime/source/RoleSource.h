@@ -13,8 +13,8 @@
 
 namespace pipemesh::source {
 
-/// What a source is made from: the tables of a role and the plan of its launches, which
-/// are those that the runtime goes by.
+/// What a source is made from: the tables of a role and the plan of its
+/// launches, which are those that the runtime goes by.
 class RoleSource {
 public:
   RoleSource(const runtime::Manifest &manifest,
@@ -22,22 +22,24 @@ public:
              const std::vector<cuda::Plan> &plans,
              const std::vector<cuda::Division> &divisions, uint32_t number);
 
-  /// The text of the file. Throws an Error with the place where a role has something
-  /// that a source does not.
+  /// The text of the file. Throws an Error with the place where a role has
+  /// something that a source does not.
   std::string text() const;
 
 private:
-  /// A fragment's instructions, and where each run of it lies among the launches.
+  /// A fragment's instructions, and where each run of it lies among the
+  /// launches.
   struct Body {
     uint32_t index = 0; ///< of the role
     std::string name;
     std::vector<size_t> firstLaunches; ///< one for each run
     size_t launches = 0;               ///< of a run
-    /// Events of a launch of each run; -1 where a run has fewer. Those that differ
-    /// between the runs are handed to the function.
+    /// Events of a launch of each run; -1 where a run has fewer. Those that
+    /// differ between the runs are handed to the function.
     struct Event {
       std::vector<int32_t> ofRun;
-      int32_t argument = -1; ///< place among what is handed over; -1: alike in all
+      int32_t argument =
+          -1; ///< place among what is handed over; -1: alike in all
       std::string text() const;
     };
     std::vector<std::vector<Event>> waits; ///< of each launch
@@ -64,13 +66,16 @@ private:
   std::string step() const;
   std::string zeroAccumulators() const;
   std::string transfers(size_t first, size_t last) const;
-  std::string instruction(const pmrt_instruction &instruction, const cuda::Launch &launch,
-                          bool isOnce) const;
-  std::string exchange(const pmrt_instruction &instruction, const cuda::Launch &launch,
+  std::string instruction(const pmrt_instruction &instruction,
+                          const cuda::Launch &launch, bool isOnce) const;
+  std::string exchange(const pmrt_instruction &instruction,
+                       const cuda::Launch &launch,
                        const std::vector<std::string> &places) const;
-  std::string exchangeCall(const std::string &indent, const cuda::ExchangeCall &call,
+  std::string exchangeCall(const std::string &indent,
+                           const cuda::ExchangeCall &call,
                            const std::vector<std::string> &places,
-                           const std::string &communicator, uint32_t stream) const;
+                           const std::string &communicator,
+                           uint32_t stream) const;
   std::string place(const pmrt_operand &operand, bool isOnce) const;
   std::string slot(uint32_t buffer, uint32_t microBatch) const;
   std::string stream(uint32_t number) const;

@@ -30,30 +30,34 @@ std::string RoleSource::header() const {
   for (const Axis &axis : mesh.getAxes())
     meshText += cat(meshText.empty() ? "" : ", ", axis.name, "=", axis.size);
   std::string name = cat("role-", number);
-  std::string text = cat(
-      "// ", name, ".cpp: the program of role ", number, " of ", roles.size(), " on ",
-      mesh.ranks(), mesh.ranks() == 1 ? " rank" : " ranks",
-      meshText.empty() ? "" : cat(" (", meshText, ")"), ", for NVIDIA's GPUs.\n//\n");
+  std::string text = cat("// ", name, ".cpp: the program of role ", number,
+                         " of ", roles.size(), " on ", mesh.ranks(),
+                         mesh.ranks() == 1 ? " rank" : " ranks",
+                         meshText.empty() ? "" : cat(" (", meshText, ")"),
+                         ", for NVIDIA's GPUs.\n//\n");
   text += comment("", cat("Written by pmc --emit=cpp from bundle ",
-                          manifest.hash.substr(0, 12), ". Ranks of this role: ",
-                          rangesText(ranks), "."));
-  text += cat("//\n// Compile:\n//   nvcc -std=c++17 -O2 ", name, ".cpp -o ", name,
-              " -lcuda -lcublasLt", usesRanks() ? " -lnccl" : "",
-              "\n//\n// Launch, a process for each rank with a GPU of its own:\n");
+                          manifest.hash.substr(0, 12),
+                          ". Ranks of this role: ", rangesText(ranks), "."));
+  text +=
+      cat("//\n// Compile:\n//   nvcc -std=c++17 -O2 ", name, ".cpp -o ", name,
+          " -lcuda -lcublasLt", usesRanks() ? " -lnccl" : "",
+          "\n//\n// Launch, a process for each rank with a GPU of its own:\n");
   if (mesh.ranks() == 1) {
     text += cat("//   ./", name, " --state=state/ --steps=10\n");
   } else {
     auto runs = runsOf(mesh);
     text += "//   mpirun";
     for (size_t i = 0; i < runs.size() && i < 8; ++i)
-      text += cat(i ? " :" : "", " -n ", runs[i].second, " ./role-", runs[i].first,
-                  i ? "" : " --id-file=/shared/id --state=state/ --steps=10");
+      text +=
+          cat(i ? " :" : "", " -n ", runs[i].second, " ./role-", runs[i].first,
+              i ? "" : " --id-file=/shared/id --state=state/ --steps=10");
     text += runs.size() > 8 ? " : ...\n" : "\n";
     std::string list;
     for (int64_t rank : ranks)
       list += cat(list.empty() ? "" : ",", rank);
     if (runs.size() > 1)
-      text += cat("// (the options of the first for each), or by srun --multi-prog with "
+      text += cat("// (the options of the first for each), or by srun "
+                  "--multi-prog with "
                   "a line for each role:\n//   ",
                   list, " ./", name,
                   " --id-file=/shared/id --state=state/ --steps=10\n");
@@ -68,15 +72,17 @@ std::string RoleSource::header() const {
 //   --save=FOLDER    writes them behind the last step
 )";
   if (usesRanks())
-    text += "//   --id-file=PATH   a file that is new in each run and that all ranks see, by\n"
+    text += "//   --id-file=PATH   a file that is new in each run and that all "
+            "ranks see, by\n"
             "//                    which they meet\n";
-  text += "//   --rank=N --ranks=N --device=N  instead of what mpirun, srun or torchrun "
+  text += "//   --rank=N --ranks=N --device=N  instead of what mpirun, srun or "
+          "torchrun "
           "say\n//\n";
-  text += comment(
-      "",
-      "Each function forward_0, ... is a fragment of the model for a micro-batch m, with "
-      "the place in the model above each call. Functions take events that differ "
-      "between micro-batches as e[...]; -1 is none.");
+  text += comment("", "Each function forward_0, ... is a fragment of the model "
+                      "for a micro-batch m, with "
+                      "the place in the model above each call. Functions take "
+                      "events that differ "
+                      "between micro-batches as e[...]; -1 is none.");
   return text;
 }
 
@@ -92,17 +98,22 @@ std::string RoleSource::constants() const {
     text += cat("constexpr uint64_t productWorkspace = ",
                 code.workspaces[cuda::ComputeStream].bytes, ";\n");
   text += cat("constexpr int numAxes = ", mesh.getAxes().size(),
-              ", numMicroBatches = ", mesh.microBatches(), ", numRanks = ",
-              mesh.ranks(), ", numEvents = ", plan.numEvents(), ";\n\n");
-  text += call("enum Stream : int { ", [&] {
-    std::vector<std::string> all = streamNames;
-    all.push_back("numStreams");
-    return all;
-  }(), " };");
+              ", numMicroBatches = ", mesh.microBatches(),
+              ", numRanks = ", mesh.ranks(), ", numEvents = ", plan.numEvents(),
+              ";\n\n");
+  text += call(
+      "enum Stream : int { ",
+      [&] {
+        std::vector<std::string> all = streamNames;
+        all.push_back("numStreams");
+        return all;
+      }(),
+      " };");
   std::vector<std::string> used, places;
   for (uint32_t s = 0; s < plan.numStreams(); ++s) {
     used.push_back(s == cuda::ComputeStream || plan.uses(s) ? "true" : "false");
-    places.push_back(cat(s < code.num_workspaces ? code.workspaces[s].offset : 0));
+    places.push_back(
+        cat(s < code.num_workspaces ? code.workspaces[s].offset : 0));
   }
   text += call("constexpr bool isUsed[] = {", used, "};");
   text += call("constexpr uint64_t workspaces[] = {", places, "};");
@@ -157,22 +168,26 @@ std::string RoleSource::kernels() const {
         continue;
       auto &own = places[&kernelOf(instruction) - role.kernels];
       std::string place = instruction.location ? instruction.location : "";
-      if (!place.empty() && std::find(own.begin(), own.end(), place) == own.end())
+      if (!place.empty() &&
+          std::find(own.begin(), own.end(), place) == own.end())
         own.push_back(place);
     }
   std::string text =
-      "\n//===-------------------------------------------------------------------"
-      "---===//\n// Kernels\n//===------------------------------------------------"
+      "\n//"
+      "===-------------------------------------------------------------------"
+      "---===//\n// "
+      "Kernels\n//===------------------------------------------------"
       "----------------------===//\n\nnamespace k {\n";
   text += "enum Kernel : int {\n";
   for (const std::string &name : kernelNames)
     text += "  " + name + ",\n";
-  text += "};\nstruct Shape {\n  const char *name;\n  unsigned blocks, threads;\n};\n"
+  text += "};\nstruct Shape {\n  const char *name;\n  unsigned blocks, "
+          "threads;\n};\n"
           "const std::vector<Shape> shapes = {\n";
   for (uint32_t k = 0; k < role.num_kernels; ++k)
     text += cat("    {", quoted(role.kernels[k].name), ", ",
-                role.device->launches[k].blocks, ", ", role.device->launches[k].threads,
-                "},\n");
+                role.device->launches[k].blocks, ", ",
+                role.device->launches[k].threads, "},\n");
   text += "};\nconst std::vector<const char *> ptx = {\n";
   const char *ptx = nullptr;
   for (uint32_t i = 0; i < role.device->num_images; ++i)
@@ -191,9 +206,10 @@ std::string RoleSource::kernels() const {
         list += cat(i ? ", " : " ", places[k][i]);
       if (places[k].size() > most)
         list += cat(" and ", places[k].size() - most, " more");
-      text += comment("", cat(kernelNames[k], ": ", role.device->launches[k].blocks,
-                              " x ", role.device->launches[k].threads, " threads,",
-                              list.empty() ? " of no place" : list));
+      text +=
+          comment("", cat(kernelNames[k], ": ", role.device->launches[k].blocks,
+                          " x ", role.device->launches[k].threads, " threads,",
+                          list.empty() ? " of no place" : list));
     }
     if (piece.find(")ptx\"") != std::string::npos)
       fail("role ", number, " has kernels that a string of C++ cannot hold");
@@ -210,12 +226,13 @@ static std::string realText(double value) {
 }
 
 std::string RoleSource::productSpecs() const {
-  std::string text = "\nstd::vector<ProductSpec> productSpecs() {\n  return {\n";
+  std::string text =
+      "\nstd::vector<ProductSpec> productSpecs() {\n  return {\n";
   for (size_t i = 0; i < products.size(); ++i) {
     const cuda::ProductForm &form = products[i].form;
     auto layout = [](const cuda::ProductForm::Layout &own) {
-      return cat("{", own.rows, ", ", own.columns, ", ", own.leading, ", ", own.stride,
-                 "}");
+      return cat("{", own.rows, ", ", own.columns, ", ", own.leading, ", ",
+                 own.stride, "}");
     };
     std::vector<std::string> attributes, calls;
     for (const cuda::ProductForm::Attribute &attribute : form.attributes)
@@ -257,10 +274,14 @@ std::string RoleSource::communicators() const {
   text += "};\nconst RankInfo ranks[] = {\n";
   if (usesRanks()) {
     std::string before =
-        "\n//===-----------------------------------------------------------------"
-        "-----===//\n// Ranks\n//===------------------------------------------------"
-        "----------------------===//\n\n/// Ranks of a colour are a communicator, in "
-        "the order of their keys; -1: none.\nstruct Member {\n  int color, key;\n};\n";
+        "\n//"
+        "===-----------------------------------------------------------------"
+        "-----===//\n// "
+        "Ranks\n//===------------------------------------------------"
+        "----------------------===//\n\n/// Ranks of a colour are a "
+        "communicator, in "
+        "the order of their keys; -1: none.\nstruct Member {\n  int color, "
+        "key;\n};\n";
     before += "enum Communicator : int {\n";
     for (size_t d = 0; d < divisions.size(); ++d)
       before += cat("  ", divisionNames[d], ", // ", divisions[d].name, "\n");
@@ -272,14 +293,15 @@ std::string RoleSource::communicators() const {
     for (int64_t index : mesh.coordinates(rank))
       coordinates += cat(coordinates.empty() ? "" : ", ", index);
     for (const cuda::Division &division : divisions)
-      members += cat(members.empty() ? "" : ", ", "{", division.colors[rank], ", ",
-                     division.keys[rank], "}");
+      members += cat(members.empty() ? "" : ", ", "{", division.colors[rank],
+                     ", ", division.keys[rank], "}");
     text += cat("    {", rank, ", {", coordinates, "}",
                 usesRanks() ? cat(", {", members, "}") : "", "},\n");
   }
-  text += cat("};\nconstexpr const char *ranksText = ", quoted(rangesText(ranks)),
-              ";\n/// What a micro-batch adds to the coordinates.\n"
-              "const std::vector<int64_t> microBatches[] = {\n");
+  text +=
+      cat("};\nconstexpr const char *ranksText = ", quoted(rangesText(ranks)),
+          ";\n/// What a micro-batch adds to the coordinates.\n"
+          "const std::vector<int64_t> microBatches[] = {\n");
   for (int64_t m = 0; m < mesh.microBatches(); ++m) {
     std::string coordinates;
     for (int64_t index : mesh.coordinates(0, m))
@@ -307,7 +329,8 @@ std::string RoleSource::setUp() const {
             "  NCCL(ncclCommDestroy(r.world));\n";
   if (!products.empty())
     text += "  for (const Product &product : r.products) {\n"
-            "    for (cublasLtMatrixLayout_t layout : {product.first, product.second, "
+            "    for (cublasLtMatrixLayout_t layout : {product.first, "
+            "product.second, "
             "product.result})\n"
             "      if (layout)\n"
             "        BLAS(cublasLtMatrixLayoutDestroy(layout));\n"

@@ -24,8 +24,8 @@ static void prepare(const fs::path &folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error || !fs::is_directory(folder))
-    fail("cannot create folder '", folder.string(), "': ",
-         error ? error.message() : "it is a file");
+    fail("cannot create folder '", folder.string(),
+         "': ", error ? error.message() : "it is a file");
   std::vector<fs::path> old;
   for (const fs::directory_entry &entry : fs::directory_iterator(folder)) {
     if (!isSource(entry.path()))
@@ -45,7 +45,8 @@ static void write(const std::string &bundlePath, const fs::path &folder) {
   std::vector<const pmrt_role *> roles;
   for (size_t r = 0; r < manifest.roles.size(); ++r)
     roles.push_back(&bundle.role(r));
-  std::vector<cuda::Division> divisions = cuda::divisionsOf(roles, manifest.mesh);
+  std::vector<cuda::Division> divisions =
+      cuda::divisionsOf(roles, manifest.mesh);
   std::vector<cuda::Plan> plans = cuda::planRoles(roles, manifest.roles);
   // All texts are made before any is written.
   std::vector<std::string> texts;

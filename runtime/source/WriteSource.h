@@ -12,8 +12,9 @@
 
 namespace pipemesh::source {
 
-/// Writes FOLDER/role-N.cpp for each role of a bundle for GPUs; the folder is made, or
-/// has sources already, which are replaced. Returns what is wrong, or nothing.
+/// Writes FOLDER/role-N.cpp for each role of a bundle for GPUs; the folder is
+/// made, or has sources already, which are replaced. Returns what is wrong, or
+/// nothing.
 std::string writeSources(const std::string &bundle,
                          const std::string &folder) noexcept;
 

@@ -15,6 +15,8 @@ std::string placeOf(const Trace &trace, uint32_t rank, const Call &call) {
 namespace {
 
 constexpr int64_t notReady = 600, inProgress = 7;
+/// The machine code is another processor's; the text is loaded then.
+constexpr int64_t noBinary = 209;
 
 /// The most redundant waits, in percent.
 constexpr uint64_t mostRedundant = 10;
@@ -413,6 +415,7 @@ void TimelineReader::one(uint32_t index) {
   const Call &call = trace.calls[index];
   bool polls = call.kind == Kind::EventQuery || call.kind == Kind::StreamQuery;
   if (call.result != 0 && !(polls && call.result == notReady) &&
+      !(call.kind == Kind::ModuleLoad && call.result == noBinary) &&
       !((isExchange(call.kind) || call.kind == Kind::CommInit ||
          call.kind == Kind::CommSplit || call.kind == Kind::CommEnd ||
          call.kind == Kind::GroupEnd || call.kind == Kind::CommError) &&

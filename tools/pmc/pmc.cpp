@@ -65,16 +65,17 @@ cl::opt<std::string> clusterPath("cluster",
 cl::opt<std::string> recipePath("recipe", cl::desc("recipe.json"),
                                 cl::value_desc("file"), cl::cat(category));
 cl::opt<std::string> output("o", cl::desc("the bundle to write (or, with "
-                                          "--emit, a file)"),
+                                          "--emit, a file or a folder)"),
                             cl::value_desc("path"), cl::cat(category));
-cl::opt<std::string> emit("emit",
-                          cl::desc("print the IR of a level: model, "
-                                   "differentiated, sharded, fragments, "
-                                   "partitioned, scheduled, kernels, runtime; or "
-                                   "cpp: write a folder with a C++ source for each "
-                                   "role, which calls CUDA, NCCL and cuBLASLt "
-                                   "(with --backend=cuda)"),
-                          cl::value_desc("level"), cl::cat(category));
+cl::opt<std::string>
+    emit("emit",
+         cl::desc("print the IR of a level: model, "
+                  "differentiated, sharded, fragments, "
+                  "partitioned, scheduled, kernels, runtime; or "
+                  "cpp: write a folder with a C++ source for each "
+                  "role, which calls CUDA, NCCL and cuBLASLt "
+                  "(with --backend=cuda)"),
+         cl::value_desc("level"), cl::cat(category));
 cl::opt<std::string> printAfterEach("print-after-each",
                                     cl::desc("write the IR of each level to a "
                                              "folder"),
