@@ -101,7 +101,6 @@ TEST(CudnnPlans, CudnnTakesOurGraphsOfAttention) {
   std::string h100 = properties(900, 132, 232448, "NVIDIA H100"),
               a100 = properties(800, 108, 166912, "NVIDIA A100");
   EXPECT_TRUE(plan(h100, grouped, false, 4096));
-  EXPECT_TRUE(plan(h100, grouped, true, reserved(grouped, true)));
   EXPECT_FALSE(plan(h100, grouped, true, reserved(grouped, false)));
   EXPECT_TRUE(plan(h100, few, true, reserved(few, true)));
   EXPECT_FALSE(plan(a100, grouped, true, reserved(grouped, false)));
