@@ -256,7 +256,7 @@ static void fuse(stablehlo::DotGeneralOp dot, const Epilogue &epilogue) {
   Value bias = epilogue.bias
                    ? view(epilogue.bias, type.getShape().take_back(columns))
                    : Value();
-  auto product = pmrt::ProductOp::create(
+  auto made = pmrt::ProductOp::create(
       builder, loc, type, epilogue.keepsSum ? Type(type) : Type(), dot.getLhs(),
       dot.getRhs(), bias, numbers.getLhsContractingDimensions(),
       numbers.getRhsContractingDimensions(),
@@ -264,9 +264,9 @@ static void fuse(stablehlo::DotGeneralOp dot, const Epilogue &epilogue) {
   auto shapeOf = [](Value value) {
     return cast<RankedTensorType>(value.getType()).getShape();
   };
-  Value result = view(product.getResult(), shapeOf(epilogue.result));
+  Value result = view(made.getResult(), shapeOf(epilogue.result));
   Value kept = epilogue.keepsSum
-                   ? view(product.getBefore(), shapeOf(epilogue.sum))
+                   ? view(made.getBefore(), shapeOf(epilogue.sum))
                    : Value();
   Value old = epilogue.result, sum = epilogue.sum;
   old.replaceAllUsesWith(result);
@@ -276,6 +276,7 @@ static void fuse(stablehlo::DotGeneralOp dot, const Epilogue &epilogue) {
   if (kept)
     sum.replaceAllUsesWith(kept);
   // From the sum back to the product.
+  Value product = dot.getResult();
   SmallVector<Operation *> dead = {sum.getDefiningOp()};
   while (!dead.empty()) {
     Operation *op = dead.pop_back_val();
@@ -283,7 +284,7 @@ static void fuse(stablehlo::DotGeneralOp dot, const Epilogue &epilogue) {
       continue;
     llvm::SmallSetVector<Operation *, 2> sources;
     for (Value operand : op->getOperands())
-      if (operand == dot.getResult() ||
+      if (operand == product ||
           isa_and_present<stablehlo::ReshapeOp, stablehlo::BroadcastInDimOp>(
               operand.getDefiningOp()))
         sources.insert(operand.getDefiningOp());
