@@ -199,6 +199,9 @@ std::string RoleSource::instruction(const pmrt_instruction &instruction,
   case PMRT_OP_ALL_TO_ALL:
   case PMRT_OP_PERMUTE:
     return exchange(instruction, launch, places);
+  case PMRT_OP_ATTENTION:
+    fail(describe(instruction),
+         " is cuDNN's, which sources do not call; take --attention=own");
   default:
     fail(describe(instruction), " (opcode ", instruction.opcode,
          ") has no source; give -o without --emit=cpp, for a bundle");

@@ -29,9 +29,12 @@ STRATEGIES = ["", "dp=2,pp=2,tp=2,mb=2"]
 # whether the stand-ins compute.
 COVERING = [("llama", "tp=2,sp=1", True),
             ("llama", "dp=2,zero=1,pp=2,tp=2,mb=4,schedule=looped-bfs,chunks=2", LONG)]
+# Products of bf16 to float32, behind the strategy.
+BF16 = ("--matmul-precision=bf16", "--attention=own")
 if LONG:
     COVERING += [("llama", "dp=2,pp=2,tp=2,mb=4", True), ("gpt2", "", True),
-                 ("qwen3", "pp=2,mb=4,schedule=zb-v", True)]
+                 ("qwen3", "pp=2,mb=4,schedule=zb-v", True),
+                 ("qwen2", "tp=2", True, *BF16)]
 
 
 def compilers():
@@ -139,19 +142,20 @@ class CudaSource(harness.EndToEndTest):
         cls.addClassCleanup(cls.kept.cleanup)
         cls.compiled = {}
 
-    def compile(self, model, strategy):
+    def compile(self, model, strategy, *more):
         """The sources of a model and its bundle, which all tests share."""
         self.reference = harness.Reference(model)
         self.data = self.reference.write_data(self.path("data.safetensors"))
-        if (model, strategy) not in self.compiled:
+        if (model, strategy, *more) not in self.compiled:
             both = []
             for out, options in (("sources", ["--emit=cpp"]), ("bundle", [])):
-                path = os.path.join(self.kept.name, f"{out}-{model}-{strategy}")
+                path = os.path.join(self.kept.name,
+                                    "".join([f"{out}-{model}-{strategy}", *more]))
                 both.append(harness.compile_bundle(
                     self.reference.directory, path, strategy, harness.clipped_recipe(),
-                    options=["--backend=cuda", *options]))
-            self.compiled[model, strategy] = both
-        return self.compiled[model, strategy]
+                    options=["--backend=cuda", *options, *more]))
+            self.compiled[model, strategy, *more] = both
+        return self.compiled[model, strategy, *more]
 
     def environment(self, calls, mode):
         shutil.rmtree(calls, ignore_errors=True)
@@ -205,10 +209,10 @@ class CudaSource(harness.EndToEndTest):
 
     def test_calls_and_losses_are_the_bundle_s(self):
         steps = 2
-        for model, strategy, computes in COVERING:
+        for model, strategy, computes, *options in COVERING:
             mode = "compute" if computes else "record"
             with self.subTest(f"{model} {strategy} {mode}"):
-                folder, bundle = self.compile(model, strategy)
+                folder, bundle = self.compile(model, strategy, *options)
                 theirs, ours = self.path("theirs"), self.path("ours")
                 state = self.path("state")
                 shutil.rmtree(state, ignore_errors=True)
@@ -302,6 +306,9 @@ class CudaSource(harness.EndToEndTest):
                      *common, "-o", self.path("no"))
         self.refused("--emit=cpp writes a folder of sources; name it with -o", "pmc",
                      *common, "--backend=cuda")
+        self.refused("is cuDNN's, which sources do not call; take --attention=own",
+                     "pmc", *common, "--backend=cuda", "--matmul-precision=bf16", "-o",
+                     self.path("no"))
         other = self.path("other")
         os.mkdir(other)
         with open(os.path.join(other, "notes.txt"), "w"):
