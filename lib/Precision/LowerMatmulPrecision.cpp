@@ -29,7 +29,7 @@ public:
         !isSingle(dot.getResult()))
       return;
     for (OpOperand &operand : dot->getOpOperands())
-      operand.set(getRounded(operand.get()));
+      operand.set(getRounded(operand.get(), operand.getOwner()));
   }
 
   /// All operands but `kept`, and all results but `kept`.
@@ -39,7 +39,7 @@ public:
     };
     for (OpOperand &operand : op->getOpOperands())
       if (changes(operand.get()))
-        operand.set(getRounded(operand.get()));
+        operand.set(getRounded(operand.get(), operand.getOwner()));
     OpBuilder builder(op->getContext());
     builder.setInsertionPointAfter(op);
     for (Value result : op->getResults()) {
@@ -59,7 +59,7 @@ private:
   Operation *convert(OpBuilder &builder, Value value, Type to,
                      Operation *like) {
     auto made = stablehlo::ConvertOp::create(
-        builder, value.getLoc(), value,
+        builder, like->getLoc(), value,
         cast<RankedTensorType>(to).getElementType());
     auto phase =
         like ? like->getAttrOfType<StringAttr>(pm::kPhaseAttr) : StringAttr();
@@ -68,23 +68,19 @@ private:
     return made;
   }
 
-  Value getRounded(Value value) {
+  /// `user` is the first op that takes it: a parameter is rounded there, since what
+  /// stands in front of a layer's ops counts as that layer's (pm-assign-stages).
+  Value getRounded(Value value, Operation *user) {
     Value &known = rounded[value];
     if (known)
       return known;
     Operation *source = value.getDefiningOp();
-    OpBuilder builder(value.getContext());
-    Operation *like = source;
-    if (source) {
+    OpBuilder builder(user);
+    if (source)
       builder.setInsertionPointAfter(source);
-    } else {
-      Block *block = cast<BlockArgument>(value).getOwner();
-      builder.setInsertionPointToStart(block);
-      like = &block->front();
-    }
     return known = convert(builder, value,
                            cast<RankedTensorType>(value.getType()).clone(type),
-                           like)
+                           source ? source : user)
                        ->getResult(0);
   }
 

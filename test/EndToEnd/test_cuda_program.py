@@ -222,6 +222,16 @@ class CudaProgram(harness.EndToEndTest):
                 else:
                     self.assertEqual(result.stderr, "")
 
+    def counted(self, name):
+        """How many calls of that name each rank made."""
+        counts = []
+        for rank in sorted(os.listdir(self.calls)):
+            if rank.startswith("rank-"):
+                with open(os.path.join(self.calls, rank)) as file:
+                    counts.append(sum(json.loads(line).get("call") == name
+                                      for line in file))
+        return counts
+
     def called(self, name):
         """The calls of that name that the ranks made."""
         made = []
@@ -250,8 +260,12 @@ class CudaProgram(harness.EndToEndTest):
                             0.05 * largest, name)
         if not GPU:
             self.assertTrue(self.called("cudnnBackendExecute"))
-            types = {call["type"] for call in self.called("cublasLtMatmul")}
-            self.assertEqual(types, {14})  # CUDA_R_16BF
+            products = self.called("cublasLtMatmul")
+            self.assertEqual({call["type"] for call in products}, {14})  # CUDA_R_16BF
+            # Two layers on each of two stages: none computes for the other.
+            counts = self.counted("cublasLtMatmul")
+            self.assertEqual(len(counts), 8)
+            self.assertGreater(min(counts), max(counts) / 2)
 
     @unittest.skipIf(GPU, "what is called is written by stand-ins")
     def test_products_add_the_bias_and_take_gelu(self):

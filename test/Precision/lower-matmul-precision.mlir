@@ -37,6 +37,22 @@ func.func @attention(%q: tensor<1x8x2x4xf32>, %k: tensor<1x8x2x4xf32>, %v: tenso
 
 // -----
 
+// What only a later layer reads is rounded there: stages are cut by the order of ops.
+// CHECK-LABEL: func.func @layers
+// CHECK: stablehlo.convert %arg1
+// CHECK: stablehlo.dot_general
+// CHECK: stablehlo.exponential
+// CHECK: stablehlo.convert %arg2
+// CHECK: stablehlo.dot_general
+func.func @layers(%x: tensor<4x3xf32>, %w: tensor<3x3xf32>, %v: tensor<3x3xf32>) -> tensor<4x3xf32> {
+  %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<4x3xf32>, tensor<3x3xf32>) -> tensor<4x3xf32>
+  %e = stablehlo.exponential %y : tensor<4x3xf32>
+  %z = stablehlo.dot_general %e, %v, contracting_dims = [1] x [0] : (tensor<4x3xf32>, tensor<3x3xf32>) -> tensor<4x3xf32>
+  return %z : tensor<4x3xf32>
+}
+
+// -----
+
 // A convert belongs to the phase of what it rounds; products of other types stay.
 // CHECK-LABEL: func.func @phases
 // CHECK: stablehlo.convert %arg0 {pm.phase = "forward"}
