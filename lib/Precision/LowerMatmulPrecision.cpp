@@ -75,12 +75,14 @@ private:
     if (known)
       return known;
     Operation *source = value.getDefiningOp();
-    OpBuilder builder(user);
+    // Of what a region captures, in front of the op that has it.
+    Operation *beside = value.getParentBlock()->findAncestorOpInBlock(*user);
+    OpBuilder builder(beside);
     if (source)
       builder.setInsertionPointAfter(source);
     return known = convert(builder, value,
                            cast<RankedTensorType>(value.getType()).clone(type),
-                           source ? source : user)
+                           source ? source : beside)
                        ->getResult(0);
   }
 

@@ -61,15 +61,16 @@ Job::Job(const Bundle &bundle, const HostOptions &given,
       endLate(late.number(), absent);
     };
   }
-  transport->release = [this] {
+  transport->setRelease([this] {
     for (auto &rank : ranks)
       rank->abandon();
-  };
+  });
   for (int64_t i = 0; i < localSize(); ++i)
     threads.emplace_back([this, i] { loop(i); });
   try {
     onEveryRank([](Rank &rank) { rank.allocate(); });
   } catch (...) {
+    transport->setRelease({});
     stopping = true;
     advance(started, startSleepers);
     for (std::thread &thread : threads)
@@ -79,6 +80,7 @@ Job::Job(const Bundle &bundle, const HostOptions &given,
 }
 
 Job::~Job() {
+  transport->setRelease({});
   stopping = true;
   advance(started, startSleepers);
   for (std::thread &thread : threads)

@@ -37,13 +37,23 @@ std::optional<Objection> firstObjection(const std::vector<std::string> &texts) {
   return first;
 }
 
-void Transport::giveBack() const {
-  if (!release)
+void Transport::setRelease(std::function<void()> function) {
+  std::lock_guard lock(releaseLock);
+  release = std::move(function);
+}
+
+void Transport::giveBack() {
+  std::function<void()> own;
+  {
+    std::lock_guard lock(releaseLock);
+    own = release;
+  }
+  if (!own)
     return;
   auto isDone = std::make_shared<std::atomic<bool>>(false);
-  std::thread([isDone, release = release] {
+  std::thread([isDone, own] {
     try {
-      release();
+      own();
     } catch (const Error &) {
       // The job ends in any case.
     }

@@ -17,6 +17,7 @@
 #include "pmrt/pmrt.h"
 
 #include <memory>
+#include <mutex>
 #include <optional>
 
 namespace pipemesh::runtime {
@@ -160,9 +161,9 @@ public:
   /// printed for the whole job.
   std::function<bool(const JobEnd &)> tellAll;
 
-  /// Called by `end` once the message is out, where it is set: gives back what the end
-  /// of the process does not, such as the communicators of GPUs.
-  std::function<void()> release;
+  /// What `end` calls once the message is out: it gives back what the end of the process
+  /// does not, such as the communicators of GPUs. May be empty.
+  void setRelease(std::function<void()> function);
 
   /// Of waits in the control plane.
   Patience patience;
@@ -171,8 +172,12 @@ public:
   bool isFirst() const { return localRanks().front() == 0; }
 
 protected:
-  /// Calls `release`, and goes on after a second when it does not come back.
-  void giveBack() const;
+  /// Calls what was set, and goes on after a second when it does not come back.
+  void giveBack();
+
+private:
+  std::mutex releaseLock; ///< threads of the transport end jobs, too
+  std::function<void()> release;
 };
 
 /// A failure that all processes know of.

@@ -52,15 +52,6 @@ std::vector<const pmrt_role *> rolesOf(const SampleProgram &program) {
   return roles;
 }
 
-std::vector<uint32_t> accumulatorsOf(const runtime::RoleInfo &info) {
-  std::vector<uint32_t> accumulators;
-  for (uint32_t b = 0; b < info.buffers.size(); ++b)
-    if (info.buffers[b].kind == runtime::BufferKind::Accumulator &&
-        info.buffers[b].init == runtime::BufferInit::Zero)
-      accumulators.push_back(b);
-  return accumulators;
-}
-
 /// Whether all roles come to the end of their lists where a transfer takes both ends at
 /// once, as if each launch waited for its end.
 bool runsThrough(const ClusterOrder &order,

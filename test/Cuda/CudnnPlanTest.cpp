@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionDescription.h"
 #include "cuda/Attention.h"
 
 #include "gtest/gtest.h"
@@ -35,35 +36,7 @@ std::string properties(int version, int processors, int shared, const char *name
              name, R"("})");
 }
 
-struct Shape {
-  int64_t batch, heads, keyHeads, queries, keys, size;
-  bool isCausal;
-};
-
-pmrt_attention describe(const Shape &shape, bool isGradient, uint64_t workspace) {
-  pmrt_attention a{};
-  a.batch = shape.batch;
-  a.heads = shape.heads;
-  a.key_heads = shape.keyHeads;
-  a.queries = shape.queries;
-  a.keys = shape.keys;
-  a.size = shape.size;
-  auto lay = [&](int64_t (&strides)[3], int64_t positions, int64_t heads) {
-    strides[0] = positions * heads * shape.size;
-    strides[1] = heads * shape.size;
-    strides[2] = shape.size;
-  };
-  lay(a.query_strides, shape.queries, shape.heads);
-  lay(a.key_strides, shape.keys, shape.keyHeads);
-  lay(a.value_strides, shape.keys, shape.keyHeads);
-  lay(a.result_strides, shape.queries, shape.heads);
-  a.workspace_bytes = workspace;
-  a.scale = 0.125f;
-  a.causal = shape.isCausal;
-  a.gradient = isGradient;
-  a.dtype = PMRT_BF16;
-  return a;
-}
+using Shape = AttentionShape;
 
 /// What pmrt.attention reserves for the gradient (lib/Dialect/PMRT), with the scores in
 /// memory or with sums of the queries' gradient.
@@ -93,7 +66,7 @@ TEST(CudnnPlans, CudnnTakesOurGraphsOfAttention) {
     device.set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
                static_cast<int64_t>(properties.size()), properties.data());
     device.finalize("a device");
-    pmrt_attention a = describe(shape, isGradient, workspace);
+    pmrt_attention a = describe(shape, isGradient, 0.125f, workspace);
     Attention made(cudnn, nullptr, a, &device);
     EXPECT_LE(made.workspaceBytes(), workspace);
     return made.isDeterministic();

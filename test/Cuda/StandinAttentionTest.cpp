@@ -2,6 +2,7 @@
 // against loops.
 #include "StandinFixture.h"
 
+#include "AttentionDescription.h"
 #include "cuda/Attention.h"
 
 #include <cmath>
@@ -45,35 +46,7 @@ struct Tensor {
   }
 };
 
-struct Case {
-  int64_t batch = 2, heads = 4, keyHeads = 2, queries = 5, keys = 40, size = 16;
-  bool isCausal = false;
-};
-
-pmrt_attention describe(const Case &how, bool isGradient) {
-  pmrt_attention a{};
-  a.batch = how.batch;
-  a.heads = how.heads;
-  a.key_heads = how.keyHeads;
-  a.queries = how.queries;
-  a.keys = how.keys;
-  a.size = how.size;
-  auto lay = [&](int64_t (&strides)[3], int64_t positions, int64_t heads) {
-    strides[0] = positions * heads * how.size;
-    strides[1] = heads * how.size;
-    strides[2] = how.size;
-  };
-  lay(a.query_strides, how.queries, how.heads);
-  lay(a.key_strides, how.keys, how.keyHeads);
-  lay(a.value_strides, how.keys, how.keyHeads);
-  lay(a.result_strides, how.queries, how.heads);
-  a.workspace_bytes = 1 << 24;
-  a.scale = 0.25f;
-  a.causal = how.isCausal;
-  a.gradient = isGradient;
-  a.dtype = PMRT_BF16;
-  return a;
-}
+using Case = AttentionShape;
 
 /// The library, a handle on a stream of its own, and a workspace.
 struct Session {
@@ -112,7 +85,8 @@ void compare(const Case &how) {
         onDevice(api, q.bits),  onDevice(api, k.bits),  onDevice(api, v.bits),
         onDevice(api, o.bits),  onDevice(api, stats),   onDevice(api, dO.bits),
         onDevice(api, dQ.bits), onDevice(api, dK.bits), onDevice(api, dV.bits)};
-    pmrt_attention forward = describe(how, false), gradient = describe(how, true);
+    pmrt_attention forward = describe(how, false, 0.25f, 1 << 24),
+                   gradient = describe(how, true, 0.25f, 1 << 24);
     Attention(session.cudnn, session.handle, forward).launch(places, session.workspace);
     ASSERT_EQ(api.cuStreamSynchronize(session.stream), CUDA_SUCCESS);
     o.bits = fromDevice<uint16_t>(api, places[3], o.bits.size());
@@ -181,7 +155,7 @@ TEST(StandinAttention, ValuesAreThoseOfLoops) {
 TEST(StandinAttention, AWorkspaceThatIsTooSmallIsNamed) {
   onRank(variables("record"), [](const Library &api) {
     Session session(api);
-    pmrt_attention gradient = describe({}, true);
+    pmrt_attention gradient = describe({}, true, 0.25f, 1 << 24);
     gradient.workspace_bytes = 2000;
     try {
       Attention made(session.cudnn, session.handle, gradient);
@@ -262,7 +236,7 @@ TEST(StandinAttention, AnExecutionIsRecordedAndMayFail) {
   auto run = [&](const Variables &more, bool fails) {
     onRank(variables("record", more), [&](const Library &api) {
       Session session(api);
-      pmrt_attention forward = describe({}, false);
+      pmrt_attention forward = describe({}, false, 0.25f, 1 << 24);
       Attention made(session.cudnn, session.handle, forward);
       CUdeviceptr memory = 0;
       ASSERT_EQ(api.cuMemAlloc_v2(&memory, 1 << 20), CUDA_SUCCESS);

@@ -3,6 +3,7 @@
 #include "cuda/standin/Call.h"
 #include "cuda/standin/Entries.h"
 #include "cuda/standin/Matmul.h"
+#include "cuda/standin/LibraryWork.h"
 #include "cuda/standin/Memory.h"
 #include "cuda/standin/Objects.h"
 
@@ -262,38 +263,17 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
     layout.leading = description->beforeLeading;
     writes.push_back(bytesAt(description->before, spanOf(layout)));
   }
-  call.addReads(reads).addWrites(writes).addList(
-      "workspace", {reinterpret_cast<uint64_t>(workspace), workspaceBytes});
-  if (stream->capture)
-    call.add("captured", true);
-  if (call.fails())
-    return call.failed();
-  if (captureStatus(stream))
-    return call.done(14); // CUBLAS_STATUS_INTERNAL_ERROR
-  bool isInside = isAllocated(reinterpret_cast<uint64_t>(workspace), needed);
-  for (const auto *ranges : {&reads, &writes})
-    for (auto [address, bytes] : *ranges)
-      isInside &= isAllocated(address, bytes);
-  call.done();
-  std::function<CUresult()> body;
-  if (!isInside) {
-    body = [who = &call.who, line = call.line] {
-      complain(*who, line,
-               "cublasLtMatmul: an operand or the workspace is outside of "
-               "what is allocated");
-      return CUDA_ERROR_ILLEGAL_ADDRESS;
-    };
-  } else if (options().isComputing) {
-    body = [=] {
-      // Whoever shares the workspace would see it.
-      if (needed)
-        std::memset(workspace, 0xff, needed);
-      multiply(product);
-      return CUDA_SUCCESS;
-    };
-  }
-  launch(stream, body, call.isStuck());
-  return CUBLAS_STATUS_SUCCESS;
+  LibraryWork work;
+  work.reads = reads;
+  work.writes = writes;
+  work.workspace = reinterpret_cast<uint64_t>(workspace);
+  work.workspaceBytes = workspaceBytes;
+  work.neededBytes = needed;
+  work.statusInCapture = 14; // CUBLAS_STATUS_INTERNAL_ERROR
+  work.outside = "cublasLtMatmul: an operand or the workspace is outside of what is "
+                 "allocated";
+  work.compute = [=] { multiply(product); };
+  return launchWork(call, stream, work);
 }
 
 } // extern "C"

@@ -10,6 +10,7 @@
 #include "cuda/standin/CudnnAttributes.h"
 #include "cuda/standin/CudnnDescriptors.h"
 #include "cuda/standin/Entries.h"
+#include "cuda/standin/LibraryWork.h"
 #include "cuda/standin/Memory.h"
 
 #include <algorithm>
@@ -202,41 +203,22 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
   if (engine.workspace && !workspace)
     return call.done(refuse(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "no workspace"));
   call.add("stream", stream->number)
-      .add("engine", engine.number)
-      .addReads(reads)
-      .addWrites(writes)
-      .addList("workspace", {reinterpret_cast<uint64_t>(workspace), engine.workspace});
-  if (stream->capture)
-    call.add("captured", true);
-  if (call.fails())
-    return call.failed();
-  if (captureStatus(stream))
-    return call.done(CUDNN_STATUS_EXECUTION_FAILED);
-  bool isInside = isAllocated(reinterpret_cast<uint64_t>(workspace), engine.workspace);
-  for (const auto *ranges : {&reads, &writes})
-    for (auto [address, bytes] : *ranges)
-      isInside &= isAllocated(address, bytes);
-  call.done();
-  std::function<CUresult()> body;
-  if (!isInside) {
-    body = [who = &call.who, line = call.line] {
-      complain(*who, line,
-               "cudnnBackendExecute: a tensor or the workspace is outside of what is "
-               "allocated");
-      return CUDA_ERROR_ILLEGAL_ADDRESS;
-    };
-  } else if (options().isComputing) {
-    body = [=, graph = engine.graph, bytes = engine.workspace]() mutable {
-      // Whoever shares the workspace would see it.
-      std::memset(workspace, 0xff, bytes);
-      for (auto &[id, value] : *values)
-        places[id] = &value;
-      evaluate(*graph, places);
-      return CUDA_SUCCESS;
-    };
-  }
-  launch(stream, body, call.isStuck());
-  return CUDNN_STATUS_SUCCESS;
+      .add("engine", engine.number);
+  LibraryWork work;
+  work.reads = reads;
+  work.writes = writes;
+  work.workspace = reinterpret_cast<uint64_t>(workspace);
+  work.workspaceBytes = work.neededBytes = engine.workspace;
+  work.statusInCapture = CUDNN_STATUS_EXECUTION_FAILED;
+  work.outside = "cudnnBackendExecute: a tensor or the workspace is outside of what is "
+                 "allocated";
+  work.compute = [=, graph = engine.graph] {
+    auto own = places;
+    for (auto &[id, value] : *values)
+      own[id] = &value;
+    evaluate(*graph, own);
+  };
+  return launchWork(call, stream, work);
 }
 
 } // extern "C"
